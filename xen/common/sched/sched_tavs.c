@@ -1,0 +1,606 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * TAVS: the task-aware scheduler.
+ *
+ * After Kim, Lim, Jeong, Jo and Lee, "Task-aware Virtual Machine Scheduling
+ * for I/O Performance" (VEE 2009), whose section numbers are given below.
+ *
+ * 1. Design
+ *
+ *   A guest that computes and serves requests at once is queued whenever it
+ *   does not run, so an event for it waits its turn: up to a time slice for
+ *   each other busy guest.  Boosting the whole vCPU would hand its CPU-bound
+ *   tasks the time slice of others.  TAVS boosts the vCPU only while one of
+ *   its I/O-bound tasks has something to do (partial boosting, 3.2).
+ *
+ *   Everything that concerns shares is the credit scheduler's; this file is a
+ *   policy for it (credit-ops.h).  Which tasks are I/O-bound is inferred in
+ *   xen/common/tavs/task.c; that an event may be for one of them is found in
+ *   xen/common/tavs/event.c.  This file decides who runs:
+ *
+ *     event for a queued vCPU
+ *       |  believed to have an I/O-bound task, budget left?
+ *       v
+ *     boosted, queued --> boosted, runs --> as it was before: its priority by
+ *                              |            its credit, in its old place
+ *                              |
+ *            ends by: task switch (revoked) | blocking | the cap
+ *
+ * 2. A boost
+ *
+ *   It begins in tavs_sched_event() with UNIT_BOOSTED.  The unit takes
+ *   credit's BOOST priority whatever its own is, behind those that are boosted
+ *   already, and preempts who runs, ratelimit or not.
+ *
+ *   It ends in leave(), which is asked exactly once for each pass of the
+ *   running unit through schedule(), with one of these outcomes:
+ *
+ *     blocked    the guest has nothing more to run;
+ *     revoked    it switched to a task that is not I/O-bound (paper);
+ *     capped     it used up the cap, for an event that wakes no such task;
+ *
+ *   or goes on (CREDIT_CONTINUE: something else raised the softirq), or is
+ *   interrupted by a tasklet, and then queued, still boosted, with what is
+ *   left of its cap.  A boosted unit that is put to sleep while queued loses
+ *   its boost in tavs_unit_sleep(), or, where a pause came too quick for that,
+ *   in tavs_unit_wake().  Whether the unit is runnable is looked at
+ *   once, in leave(), and kept for enter(): it can change in between.
+ *
+ *   A task that is undecided is not revoked but runs on, up to the cap, as
+ *   long as it answers an event (task.c).  Otherwise a second I/O-bound task
+ *   of a guest would be descheduled at the very moment it was to show what it
+ *   is, and never become believed.
+ *
+ *   The cap needs no timer of its own: the time slice is cut to it.
+ *
+ * 3. The queue
+ *
+ *   Each unit has a place in its queue: the time at which it woke up, or
+ *   yielded, or at which the slice began that it used up since.  Units of one
+ *   priority stand in the order of their places, which is that of credit as
+ *   long as nobody is preempted: who runs has the slice that began last.  A
+ *   unit that is preempted keeps place and remaining slice.  So
+ *
+ *     - a unit that was preempted by a boosted one goes to the head of its
+ *       priority, for it had the oldest place when it was chosen (4.4);
+ *     - a unit whose boost ends goes back to where it was;
+ *     - neither gains a fresh slice by it;
+ *     - nor does a small rest of a slice that had to wait (its unit ran out of
+ *       credit meanwhile) delay the next one.  By the end of the slice as its
+ *       place, a guest with much I/O lost every fourth turn.
+ *
+ *   Boosted units are queued first come, first served.
+ *
+ *   With plain credit, a unit that loses its boost to the accounting while it
+ *   is still queued stays where it is, at the head.  In the order of places it
+ *   would be behind all others, having woken up last.  So whom credit boosted
+ *   keeps that until it has run (UNIT_AHEAD).
+ *
+ * 4. The driver domain
+ *
+ *   What an I/O-bound task waits for, and whom it answers through, is the
+ *   domain with the back ends.  An event for its vCPU that is queued (credit
+ *   took its boost away at a tick, or it is out of credit) takes it to BOOST,
+ *   where credit treats it as any other; without that, the reply of a guest
+ *   waits for the slices of all others.  It need not respect the ratelimit,
+ *   except towards a guest that is just answering an event without a boost:
+ *   the guest kernel notifies the back end before it runs the task, and would
+ *   lose its turn to it.
+ *
+ * 5. Budget
+ *
+ *   PBratio is the share of its CPU time that a vCPU may spend boosted.  With
+ *   r = PBratio, a unit that ran for t earns r * t, and pays for boosted time
+ *   one to one.  It can save at most `burst`, starts with one `cap`, and gets
+ *   a boost only if it owns a whole cap:
+ *
+ *     boosted(0..T) <= r * run(0..T) + cap + (timer slop per boost)
+ *
+ *   for each T, since what is owned never goes below zero but for the slop of
+ *   the last boost, which the next one waits for.  It renews continuously.
+ *   r = 0: no boost, ever; credit decides.  Numbers: ran <= 2^34 ns (17 s)
+ *   times 1000 stays far from 2^63.
+ *
+ * 6. Accounting
+ *
+ *   Boosted time is paid for in credit like any other.  Credit accounts
+ *   exactly for this scheduler ("Exact accounting" in credit.c).  Credit's
+ *   accounting writes priorities under no lock of ours; policy_holds() asks
+ *   it not to while a unit is boosted.  Where that comes too late, a boosted
+ *   unit has a wrong priority until its boost ends.  Nothing here depends on
+ *   the priority: the flags below say what a unit is.
+ *
+ * 7. Locking
+ *
+ *   Everything here is protected by the schedule lock of the unit's pCPU, but
+ *   for hold_priority() (above) and statistics as they are printed.  Order:
+ *
+ *     event channel -> schedule lock -> tasks of the vCPU (tavs_vcpu.lock)
+ *     credit's private lock -> schedule lock -> credit's overdrawn_lock
+ *
+ * 8. Known limits
+ *
+ *   - Units with more than one vCPU (core scheduling) are never boosted and
+ *     their tasks not tracked: a boost would take the siblings along.
+ *   - The work that the driver domain does for a guest is charged to the
+ *     driver domain, as with credit.
+ *   - Any I/O event counts, also one that only the guest kernel handles, such
+ *     as that a packet was sent.  It boosts for a whole cap.
+ *
+ * 9. What went wrong before, and what answers it
+ *
+ *   - A guest is boosted for one task (which may be long dead), and each other
+ *     I/O-bound one is descheduled at its own switch: undecided tasks run on
+ *     (2.), and a task that was cut off keeps its role (task.c, 4.).
+ *   - Dead tasks make a guest of nothing but CPU-bound ones look boostable:
+ *     who is torn down is forgotten, beliefs age, the kernel's own page table
+ *     is no task (task.c, 4.).
+ *   - A boosted guest preempts the driver domain in mid-work, and its reply
+ *     then waits for everybody: the driver domain keeps its place (3.), an
+ *     event takes it to BOOST (4.), and it stays there until it has run (3.).
+ *   - A boosted guest is requeued at the tail and loses its share: places (3.).
+ *   - A revoked CPU-bound task looks short: a deschedule ends no segment, and
+ *     one behind an answer becomes ambiguous by it (task.c, 4.).
+ *   - A guest with one task never switches: blocking ends a segment, waking up
+ *     begins one (task.c, 1.).
+ *   - Starting up is held against a task: forgiven (task.c, 4.).
+ *   - A boost that nobody ended: one place decides, once a pass (2.).
+ */
+#include <xen/init.h>
+#include <xen/lib.h>
+#include <xen/sched.h>
+#include <xen/softirq.h>
+#include <xen/xmalloc.h>
+
+#include "../tavs/private.h"
+#include "credit-ops.h"
+
+/*
+ * What is left of a slice below this is not worth a context switch: the slice
+ * counts as used up.  The least that Xen's ratelimit can be set to.
+ */
+#define TAVS_MIN_SLICE MICROSECS(XEN_SYSCTL_SCHED_RATELIMIT_MIN)
+
+/* A boost this close to its cap has reached it: timers fire 50 us late. */
+#define TAVS_CAP_SLOP MICROSECS(50)
+
+/*
+ * Flags of a unit.  Protected by the schedule lock; read without it by
+ * hold_priority().
+ */
+/*
+ * UNIT_BOOSTED: it is boosted, queued or running.
+ * + Set when an event boosts it, in tavs_sched_event();
+ * + Cleared when the boost ends, in end_boost(), before the unit is queued
+ *   again;
+ * + Checked in leave(), enter(), hold_priority(), tavs_unit_sleep().
+ */
+#define UNIT_BOOSTED  (1U << 0)
+/*
+ * UNIT_RUNNABLE: it could have gone on when it was last asked to leave.
+ * + Set and cleared in leave();
+ * + Checked in enter(), for the inference.
+ */
+#define UNIT_RUNNABLE (1U << 1)
+/*
+ * UNIT_AHEAD: credit boosted it as it woke up, or it is a driver domain's that
+ * an event was for; it has not run since.
+ * + Set in tavs_unit_wake(), tavs_sched_event();
+ * + Cleared when it runs, in enter(), or is put to sleep, in
+ *   tavs_unit_sleep();
+ * + Checked in hold_priority().
+ */
+#define UNIT_AHEAD    (1U << 2)
+
+struct tavs_unit {
+    s_time_t place;         /* when it got to the end of the queue */
+    s_time_t slice;         /* what is left of its slice; 0: a full one */
+    s_time_t turn;          /* when that slice began */
+    s_time_t since;         /* runs, and is charged for it, since then */
+    s_time_t boosted;       /* length of the present boost until now */
+    s_time_t budget;        /* boosted time that it owns */
+    unsigned int flags;     /* UNIT_* */
+
+    /* Statistics; of the time that it ran, in nanoseconds. */
+    uint64_t run_time, boost_time;
+    unsigned long events, boosts, denied;
+    unsigned long blocked, revoked, capped, hits;
+};
+
+#define TAVS_UNIT(unit) \
+    ((struct tavs_unit *)credit_unit_data((unit)->priv))
+
+/* The vCPU of a unit, if it has only the one. */
+static struct vcpu *unit_vcpu(const struct sched_unit *unit)
+{
+    return unit->res->granularity == 1 ? unit->vcpu_list : NULL;
+}
+
+static void set_boosted(const struct sched_unit *unit, bool boosted)
+{
+    const struct vcpu *v = unit_vcpu(unit);
+
+    if ( v && v->tavs )
+    {
+        v->tavs->boosted = boosted;
+        v->tavs->revoke = false;
+        v->tavs->hit = false;
+    }
+}
+
+/* The boost of a unit that is in no queue ends. */
+static void end_boost(struct sched_unit *unit, struct tavs_unit *tu,
+                      unsigned long *outcome)
+{
+    const struct vcpu *v = unit_vcpu(unit);
+
+    ASSERT(tu->flags & UNIT_BOOSTED);
+
+    (*outcome)++;
+    if ( v && v->tavs && v->tavs->hit )
+        tu->hits++;
+
+    tu->flags &= ~UNIT_BOOSTED;
+    set_boosted(unit, false);
+    credit_unit_settle(unit);
+}
+
+/* Charge the running unit up to now. */
+static void charge(const struct sched_unit *unit, struct tavs_unit *tu,
+                       s_time_t now)
+{
+    s_time_t ran = max(now - tu->since, (s_time_t)0);
+
+    tu->since = now;
+    tu->run_time += ran;
+    tu->budget += ran * ACCESS_ONCE(unit->domain->tavs.pbratio) / 1000;
+
+    if ( tu->flags & UNIT_BOOSTED )
+    {
+        tu->boosted += ran;
+        tu->boost_time += ran;
+        tu->budget -= ran;
+    }
+    else
+        tu->slice -= ran;
+
+    tu->budget = min(tu->budget, ACCESS_ONCE(tavs_boost_burst));
+}
+
+/* The slice is over: back to the end of the queue, as of `when`. */
+static void to_tail(struct tavs_unit *tu, s_time_t when)
+{
+    tu->place = when;
+    tu->slice = 0;
+}
+
+static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
+                                          s_time_t now, bool tasklet,
+                                          s_time_t *tslice)
+{
+    struct tavs_unit *tu = data;
+    const struct vcpu *v = unit_vcpu(unit);
+    const struct sched_unit *overtaker;
+    bool runnable;
+
+    if ( !tu )
+        return CREDIT_DECIDE;       /* idle */
+
+    runnable = unit_runnable(unit);
+    if ( runnable )
+        tu->flags |= UNIT_RUNNABLE;
+    else
+        tu->flags &= ~UNIT_RUNNABLE;
+
+    charge(unit, tu, now);
+
+    if ( tu->flags & UNIT_BOOSTED )
+    {
+        s_time_t left = ACCESS_ONCE(tavs_boost_cap) - tu->boosted;
+
+        if ( !runnable )
+            end_boost(unit, tu, &tu->blocked);
+        else if ( v && v->tavs && v->tavs->revoke )
+            end_boost(unit, tu, &tu->revoked);
+        else if ( left <= TAVS_CAP_SLOP )
+            end_boost(unit, tu, &tu->capped);
+        else if ( !tasklet && !credit_unit_yields(unit) )
+        {
+            *tslice = left;
+            return CREDIT_CONTINUE;
+        }
+        else
+            set_boosted(unit, false);
+
+        return CREDIT_SWITCH;
+    }
+
+    if ( !runnable )
+        return CREDIT_DECIDE;
+
+    if ( credit_unit_yields(unit) )
+        to_tail(tu, now);
+    else if ( tu->slice < TAVS_MIN_SLICE )
+        to_tail(tu, tu->turn);
+
+    overtaker = credit_unit_overtaker(unit);
+    if ( overtaker && credit_unit_boosted(overtaker) &&
+         ((TAVS_UNIT(overtaker)->flags & UNIT_BOOSTED) ||
+          (overtaker->domain->tavs.driver &&
+           !(v && tavs_vcpu_answers(v, now)))) )
+        return CREDIT_SWITCH;
+
+    return CREDIT_DECIDE;
+}
+
+static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
+                               struct sched_unit *next, void *next_data,
+                               s_time_t now, s_time_t tslice)
+{
+    const struct tavs_unit *from = prev_data;
+    struct tavs_unit *to = next_data;
+    struct vcpu *v;
+
+    if ( prev != next )
+    {
+        v = unit_vcpu(prev);
+        if ( from && v )
+            tavs_vcpu_out(v, now, !(from->flags & UNIT_RUNNABLE));
+
+        v = unit_vcpu(next);
+        if ( to && v )
+            tavs_vcpu_in(v, now);
+    }
+
+    if ( !to )
+        return tslice;              /* idle */
+
+    to->since = now;
+    to->flags &= ~UNIT_AHEAD;
+
+    if ( to->flags & UNIT_BOOSTED )
+    {
+        set_boosted(next, true);
+        return min(tslice, ACCESS_ONCE(tavs_boost_cap) - to->boosted);
+    }
+
+    if ( to->slice < TAVS_MIN_SLICE )
+    {
+        to->slice = tslice;
+        to->turn = now;
+    }
+
+    return min(tslice, to->slice);
+}
+
+static bool cf_check ahead(const void *data, const void *queued_data)
+{
+    const struct tavs_unit *tu = data, *queued = queued_data;
+
+    return tu->place < queued->place;
+}
+
+static bool cf_check hold_priority(const void *data)
+{
+    const struct tavs_unit *tu = data;
+
+    return tu && (ACCESS_ONCE(tu->flags) & (UNIT_BOOSTED | UNIT_AHEAD));
+}
+
+static const struct credit_policy tavs_policy = {
+    .leave         = leave,
+    .enter         = enter,
+    .ahead         = ahead,
+    .hold_priority = hold_priority,
+};
+
+void tavs_sched_event(struct vcpu *v)
+{
+    struct sched_unit *unit;
+    const struct sched_resource *sr;
+    struct tavs_unit *tu;
+    unsigned long flags;
+    spinlock_t *lock;
+
+    rcu_read_lock(&sched_res_rculock);
+
+    unit = v->sched_unit;
+    lock = unit_schedule_lock_irqsave(unit, &flags);
+
+    sr = unit->res;
+    if ( !sr->scheduler || sr->scheduler->sched_id != XEN_SCHEDULER_TAVS ||
+         sr->granularity != 1 || !credit_unit_queued(unit) )
+        goto out;
+
+    tu = TAVS_UNIT(unit);
+    tu->events++;
+
+    /* By us: it waits its turn.  By credit, as it woke up: nothing to add. */
+    if ( credit_unit_boosted(unit) || (tu->flags & UNIT_BOOSTED) )
+        goto out;
+
+    if ( !v->domain->tavs.driver )
+    {
+        if ( !v->domain->tavs.pbratio || tu->budget < tavs_boost_cap )
+        {
+            tu->denied++;
+            goto out;
+        }
+
+        tu->flags |= UNIT_BOOSTED;
+        tu->boosted = 0;
+    }
+    else
+        tu->flags |= UNIT_AHEAD;
+
+    tu->boosts++;
+    credit_unit_boost(unit);
+
+ out:
+    unit_schedule_unlock_irqrestore(lock, flags, unit);
+    rcu_read_unlock(&sched_res_rculock);
+}
+
+static void cf_check tavs_unit_sleep(const struct scheduler *ops,
+                                     struct sched_unit *unit)
+{
+    struct tavs_unit *tu = TAVS_UNIT(unit);
+    bool queued = credit_unit_queued(unit);
+
+    csched_unit_sleep(ops, unit);
+
+    /* The running unit is asked to leave soon. */
+    if ( !queued )
+        return;
+
+    tu->flags &= ~UNIT_AHEAD;
+    if ( tu->flags & UNIT_BOOSTED )
+        end_boost(unit, tu, &tu->blocked);
+}
+
+static void cf_check tavs_unit_wake(const struct scheduler *ops,
+                                    struct sched_unit *unit)
+{
+    struct tavs_unit *tu = TAVS_UNIT(unit);
+    bool wakes = curr_on_cpu(sched_unit_master(unit)) != unit &&
+                 !credit_unit_queued(unit);
+
+    if ( wakes )
+    {
+        to_tail(tu, NOW());
+
+        /* It was paused between leave() and the choice that followed. */
+        if ( tu->flags & UNIT_BOOSTED )
+            end_boost(unit, tu, &tu->blocked);
+    }
+
+    csched_unit_wake(ops, unit);
+
+    if ( wakes && credit_unit_boosted(unit) )
+        tu->flags |= UNIT_AHEAD;
+}
+
+static void *cf_check tavs_alloc_udata(const struct scheduler *ops,
+                                       struct sched_unit *unit, void *dd)
+{
+    struct tavs_unit *tu = NULL;
+    void *priv;
+
+    if ( !is_idle_unit(unit) )
+    {
+        tu = xzalloc(struct tavs_unit);
+        if ( !tu )
+            return NULL;
+
+        tu->place = NOW();
+        tu->budget = tavs_boost_cap;
+    }
+
+    priv = csched_alloc_udata(ops, unit, dd);
+    if ( priv )
+        credit_unit_set_data(priv, tu);
+    else
+        xfree(tu);
+
+    return priv;
+}
+
+static void cf_check tavs_free_udata(const struct scheduler *ops, void *priv)
+{
+    xfree(credit_unit_data(priv));
+    csched_free_udata(ops, priv);
+}
+
+static int cf_check tavs_init(struct scheduler *ops)
+{
+    int rc = csched_init(ops);
+
+    if ( !rc )
+        credit_set_policy(ops, &tavs_policy);
+
+    return rc;
+}
+
+static void cf_check tavs_dump(const struct scheduler *ops)
+{
+    struct domain *d;
+    const struct sched_unit *unit;
+
+    csched_dump(ops);
+
+    printk("task awareness:\n");
+    tavs_dump_params();
+
+    rcu_read_lock(&domlist_read_lock);
+
+    for_each_domain_in_cpupool ( d, ops->cpupool )
+    {
+        printk("\tdomain %u: %s%s pbratio=%u\n", d->domain_id,
+               d->tavs.track ? "tracked" : "not tracked",
+               d->tavs.driver ? " driver" : "", d->tavs.pbratio);
+
+        for_each_sched_unit ( d, unit )
+        {
+            const struct tavs_unit *tu = TAVS_UNIT(unit);
+
+            printk("\t  [%u.%u] run=%"PRIu64"us boosted=%"PRIu64"us budget=%"PRI_stime"us\n"
+                   "\t  events=%lu boosts=%lu (hit=%lu revoked=%lu blocked=%lu capped=%lu) denied=%lu\n",
+                   d->domain_id, unit->unit_id, tu->run_time / 1000,
+                   tu->boost_time / 1000, tu->budget / 1000,
+                   tu->events, tu->boosts, tu->hits, tu->revoked, tu->blocked,
+                   tu->capped, tu->denied);
+            tavs_dump_vcpu(unit->vcpu_list);
+        }
+    }
+
+    rcu_read_unlock(&domlist_read_lock);
+}
+
+static const struct scheduler sched_tavs_def = {
+    .name            = "Task-aware Scheduler on SMP Credit",
+    .opt_name        = "tavs",
+    .sched_id        = XEN_SCHEDULER_TAVS,
+    .sched_data      = NULL,
+
+    /* No .global_init: credit's runs anyway, and has all there is to check. */
+
+    .insert_unit     = csched_unit_insert,
+    .remove_unit     = csched_unit_remove,
+
+    .sleep           = tavs_unit_sleep,
+    .wake            = tavs_unit_wake,
+    .yield           = csched_unit_yield,
+
+    .adjust          = csched_dom_cntl,
+    .adjust_affinity = csched_aff_cntl,
+    .adjust_global   = csched_sys_cntl,
+
+    .pick_resource   = csched_res_pick,
+    .do_schedule     = csched_schedule,
+
+    .dump_cpu_state  = csched_dump_pcpu,
+    .dump_settings   = tavs_dump,
+    .init            = tavs_init,
+    .deinit          = csched_deinit,
+    .alloc_udata     = tavs_alloc_udata,
+    .free_udata      = tavs_free_udata,
+    .alloc_pdata     = csched_alloc_pdata,
+    .deinit_pdata    = csched_deinit_pdata,
+    .free_pdata      = csched_free_pdata,
+    .switch_sched    = csched_switch_sched,
+    .alloc_domdata   = csched_alloc_domdata,
+    .free_domdata    = csched_free_domdata,
+    .move_timers     = csched_move_timers,
+};
+
+REGISTER_SCHEDULER(sched_tavs_def);
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * tab-width: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

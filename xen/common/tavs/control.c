@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Parameters of task awareness, and what it shows of itself.
+ */
+#include <xen/init.h>
+#include <xen/lib.h>
+#include <xen/param.h>
+#include <xen/sched.h>
+#include <xen/string.h>
+#include <xen/time.h>
+
+#include "private.h"
+
+struct tavs_params __read_mostly tavs_params = TAVS_PARAMS_DEFAULT;
+
+/*
+ * A boosted request needs some 250 us: interrupt, softirq, the task.  Two of
+ * them fit in.
+ */
+s_time_t __read_mostly tavs_boost_cap = MICROSECS(500);
+s_time_t __read_mostly tavs_boost_burst = MILLISECS(10);
+
+/* The paper's 0.125. */
+uint16_t __read_mostly tavs_pbratio = 125;
+
+/* Set *val to the number after `name=` at s, if that is what s is. */
+static bool __init parse_knob(const char *s, const char *end, const char *name,
+                              long min, long max, long *val, int *rc)
+{
+    size_t len = strlen(name);
+    const char *num = s + len + 1, *stop;
+    bool negative;
+    long n;
+
+    if ( strncmp(s, name, len) || s[len] != '=' )
+        return false;
+
+    negative = *num == '-';
+    n = simple_strtoul(num + negative, &stop, 10);
+    if ( negative )
+        n = -n;
+
+    if ( stop != end || stop == num + negative || n < min || n > max )
+    {
+        printk(XENLOG_WARNING "tavs: %s takes %ld to %ld\n", name, min, max);
+        *rc = -EINVAL;
+    }
+    else
+        *val = n;
+
+    return true;
+}
+
+static int __init cf_check parse_tavs(const char *s)
+{
+    long pbratio = tavs_pbratio;
+    long cap = tavs_boost_cap / MICROSECS(1);
+    long burst = tavs_boost_burst / MICROSECS(1);
+    long io = tavs_params.io_threshold / MICROSECS(1);
+    long age = tavs_params.age / SECONDS(1);
+    long forgive = tavs_params.forgive / MILLISECS(1);
+    long positive = tavs_params.positive, negative = tavs_params.negative;
+    long threshold = tavs_params.threshold;
+    long lowest = tavs_params.min, highest = tavs_params.max;
+    const char *ss;
+    int rc = 0;
+
+    do {
+        ss = strchr(s, ',');
+        if ( !ss )
+            ss = strchr(s, '\0');
+
+        if ( !parse_knob(s, ss, "pbratio", 0, 1000, &pbratio, &rc) &&
+             !parse_knob(s, ss, "cap-us", 50, 10000, &cap, &rc) &&
+             !parse_knob(s, ss, "burst-us", 50, 1000000, &burst, &rc) &&
+             !parse_knob(s, ss, "iothreshold-us", 10, 100000, &io, &rc) &&
+             !parse_knob(s, ss, "age-s", 1, 86400, &age, &rc) &&
+             !parse_knob(s, ss, "forgive-ms", 0, 1000000, &forgive, &rc) &&
+             !parse_knob(s, ss, "positive", 1, 1000, &positive, &rc) &&
+             !parse_knob(s, ss, "negative", 0, 1000, &negative, &rc) &&
+             !parse_knob(s, ss, "threshold", 0, 10000, &threshold, &rc) &&
+             !parse_knob(s, ss, "min", -10000, 0, &lowest, &rc) &&
+             !parse_knob(s, ss, "max", 1, 10000, &highest, &rc) )
+        {
+            printk(XENLOG_WARNING "tavs: unknown parameter: %s\n", s);
+            rc = -EINVAL;
+        }
+
+        s = ss + 1;
+    } while ( *ss );
+
+    tavs_pbratio = pbratio;
+    tavs_boost_cap = MICROSECS(cap);
+    tavs_boost_burst = MICROSECS(max(burst, cap));
+    tavs_params.io_threshold = MICROSECS(io);
+    tavs_params.age = SECONDS(age);
+    tavs_params.forgive = MILLISECS(forgive);
+    tavs_params.positive = positive;
+    tavs_params.negative = negative;
+    tavs_params.threshold = threshold;
+    tavs_params.min = lowest;
+    tavs_params.max = highest;
+
+    return rc;
+}
+custom_param("tavs", parse_tavs);
+
+void tavs_dump_params(void)
+{
+    printk("\tpbratio            = %u permille\n"
+           "\tboost cap          = %"PRI_stime"us, saved up to %"PRI_stime"us\n"
+           "\tI/O threshold      = %"PRId64"us\n"
+           "\tevidence           = +%d -%d, believed above %d, %d..%d\n"
+           "\tage, forgiven      = %"PRId64"s, %"PRId64"ms\n",
+           tavs_pbratio, tavs_boost_cap / MICROSECS(1),
+           tavs_boost_burst / MICROSECS(1),
+           tavs_params.io_threshold / MICROSECS(1),
+           tavs_params.positive, tavs_params.negative, tavs_params.threshold,
+           tavs_params.min, tavs_params.max,
+           tavs_params.age / SECONDS(1),
+           tavs_params.forgive / MILLISECS(1));
+}
+
+void tavs_dump_vcpu(struct vcpu *v)
+{
+    struct tavs_vcpu *tv = v->tavs;
+    const struct tavs_tasks *t;
+    unsigned int i, j;
+
+    if ( !tv )
+        return;
+
+    /* The console is slow: numbers are as they are, tasks copied set by set. */
+    t = &tv->tasks;
+    printk("\t  tasks: believed=%u switches=%lu pos=%lu neg=%lu amb=%lu lost=%lu kernel=%#lx cur=%#lx\n",
+           t->believed, t->switches, t->positives, t->negatives, t->ambiguous,
+           t->lost, v->domain->tavs.kernel, t->cur);
+
+    for ( i = 0; i < TAVS_TASK_SETS; i++ )
+    {
+        struct tavs_task set[TAVS_TASK_WAYS];
+        unsigned long flags;
+
+        spin_lock_irqsave(&tv->lock, flags);
+        memcpy(set, t->task[i], sizeof(set));
+        spin_unlock_irqrestore(&tv->lock, flags);
+
+        for ( j = 0; j < TAVS_TASK_WAYS; j++ )
+            if ( set[j].id && set[j].belief )
+                printk("\t    %#lx belief=%d cpu=%ums last I/O=%"PRId64"ms\n",
+                       set[j].id, set[j].belief, set[j].cpu_us / 1000,
+                       set[j].last_io / MILLISECS(1));
+    }
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * tab-width: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

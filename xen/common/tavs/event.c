@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The event plane: what happens in a guest reaches the inference, and an
+ * event that may be for an I/O-bound task reaches the scheduler.
+ *
+ * Locking: tavs_event() is called with a lock of the event channel held, and
+ * takes the schedule lock as vcpu_wake() does there.  The lock of the tasks
+ * is a leaf below the schedule lock.  So the order is
+ *
+ *     event channel -> schedule lock -> tasks
+ *
+ * and nothing here waits for, allocates or walks anything.
+ */
+#include <xen/event.h>
+#include <xen/sched.h>
+#include <xen/softirq.h>
+#include <xen/xmalloc.h>
+
+#include "private.h"
+
+void tavs_domain_init(struct domain *d)
+{
+    d->tavs.pbratio = tavs_pbratio;
+    d->tavs.driver = is_hardware_domain(d);
+    d->tavs.track = is_pv_domain(d) && !d->tavs.driver;
+}
+
+int tavs_vcpu_create(struct vcpu *v)
+{
+    const struct domain *d = v->domain;
+
+    if ( is_idle_domain(d) || !is_pv_domain(d) )
+        return 0;
+
+    v->tavs = xzalloc(struct tavs_vcpu);
+    if ( !v->tavs )
+        return -ENOMEM;
+
+    spin_lock_init(&v->tavs->lock);
+    tavs_tasks_init(&v->tavs->tasks);
+
+    return 0;
+}
+
+void tavs_vcpu_destroy(struct vcpu *v)
+{
+    XFREE(v->tavs);
+}
+
+/* The inference learns of an event when the vCPU next does something. */
+static void consume_event(struct tavs_vcpu *tv)
+{
+    s_time_t when;
+
+    ASSERT(spin_is_locked(&tv->lock));
+
+    if ( likely(!ACCESS_ONCE(tv->event)) )
+        return;
+
+    when = xchg(&tv->event, 0);
+    if ( when )
+        tavs_tasks_event(&tv->tasks, &tavs_params, when);
+}
+
+void tavs_task_switch(struct vcpu *v, unsigned long id)
+{
+    struct tavs_vcpu *tv = v->tavs;
+    struct domain *d = v->domain;
+    enum tavs_verdict verdict;
+    unsigned long flags;
+
+    ASSERT(v == current);
+
+    if ( !tv )
+        return;
+
+    if ( unlikely(!d->tavs.kernel) )
+        d->tavs.kernel = id;
+
+    if ( !tv->active )
+        return;
+
+    spin_lock_irqsave(&tv->lock, flags);
+    consume_event(tv);
+    verdict = tavs_tasks_switch(&tv->tasks, &tavs_params, d->tavs.kernel, id,
+                                NOW());
+    spin_unlock_irqrestore(&tv->lock, flags);
+
+    if ( !tv->boosted )
+        return;
+
+    switch ( verdict )
+    {
+    case TAVS_IO_BOUND:
+        tv->hit = true;
+        break;
+
+    case TAVS_UNDECIDED:
+        break;
+
+    case TAVS_OTHER:
+        /* Acted upon before the guest runs on, in leave() of the scheduler. */
+        tv->revoke = true;
+        raise_softirq(SCHEDULE_SOFTIRQ);
+        break;
+    }
+}
+
+void tavs_task_exit(struct domain *d, unsigned long id)
+{
+    struct vcpu *v;
+
+    if ( !d->tavs.track )
+        return;
+
+    for_each_vcpu ( d, v )
+    {
+        unsigned long flags;
+
+        if ( !v->tavs )
+            continue;
+
+        spin_lock_irqsave(&v->tavs->lock, flags);
+        tavs_tasks_forget(&v->tavs->tasks, &tavs_params, id);
+        spin_unlock_irqrestore(&v->tavs->lock, flags);
+    }
+}
+
+void tavs_vcpu_in(struct vcpu *v, s_time_t now)
+{
+    struct tavs_vcpu *tv = v->tavs;
+
+    ASSERT(!local_irq_is_enabled());
+
+    if ( !tv || !v->domain->tavs.track )
+        return;
+
+    spin_lock(&tv->lock);
+    consume_event(tv);
+    tavs_tasks_in(&tv->tasks, now);
+    spin_unlock(&tv->lock);
+
+    tv->active = true;
+}
+
+void tavs_vcpu_out(struct vcpu *v, s_time_t now, bool blocks)
+{
+    struct tavs_vcpu *tv = v->tavs;
+
+    ASSERT(!local_irq_is_enabled());
+
+    if ( !tv || !tv->active )
+        return;
+
+    tv->active = false;
+
+    spin_lock(&tv->lock);
+    consume_event(tv);
+    tavs_tasks_out(&tv->tasks, &tavs_params, v->domain->tavs.kernel, now,
+                   blocks);
+    spin_unlock(&tv->lock);
+}
+
+bool tavs_vcpu_answers(const struct vcpu *v, s_time_t now)
+{
+    const struct tavs_vcpu *tv = v->tavs;
+
+    /* Nobody else changes the segment of a vCPU that runs here. */
+    return tv && tv->active &&
+           (ACCESS_ONCE(tv->event) ||
+            tavs_tasks_answering(&tv->tasks, &tavs_params, now));
+}
+
+/*
+ * Is the event I/O, for the guest or for the domain that does its I/O?
+ * Timers, IPIs and other virtual interrupts are not; neither is what two
+ * guests have between them.
+ */
+static bool is_io(const struct domain *d, const struct evtchn *chn)
+{
+    switch ( chn->state )
+    {
+    case ECS_PIRQ:
+        return true;
+
+    case ECS_INTERDOMAIN:
+        return d->tavs.driver || chn->u.interdomain.remote_dom->tavs.driver;
+
+    default:
+        return false;
+    }
+}
+
+void tavs_event(struct vcpu *v, const struct evtchn *chn)
+{
+    struct domain *d = v->domain;
+    struct tavs_vcpu *tv = v->tavs;
+
+    if ( d->tavs.driver )
+    {
+        if ( !v->is_running && is_io(d, chn) )
+            tavs_sched_event(v);
+        return;
+    }
+
+    if ( !tv || !d->tavs.track || !is_io(d, chn) )
+        return;
+
+    write_atomic(&tv->event, NOW());
+
+    if ( !v->is_running && tavs_vcpu_wants_boost(v) )
+        tavs_sched_event(v);
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * tab-width: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

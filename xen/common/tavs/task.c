@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which tasks of a vCPU are I/O-bound.
+ *
+ * 1. Tasks and segments
+ *
+ *   An address space stands for a task.  A segment is what a task runs from
+ *   one switch of address spaces to the next, in CPU time of the vCPU: while
+ *   the vCPU waits for a pCPU, the segment stands still, and goes on after.
+ *   Blocking ends a segment; waking up begins one, in the address space that
+ *   the guest kernel kept while it was idle.
+ *
+ * 2. Evidence (Figure 2 of the TAVS paper)
+ *
+ *        event
+ *          |
+ *      T1..|  T2  | T3 |     T4     | T5 |      T6      |
+ *       amb. pos.  pos.    negative  amb.    negative
+ *
+ *   A segment longer than the I/O threshold is negative evidence, whatever it
+ *   follows.  A short one is positive when it comes right after the task that
+ *   ran as the event arrived (T2), or right behind such a positive one (T3).
+ *   Any other short one is ambiguous: T1 may owe its shortness to T2, and T5
+ *   may have been held up by T4.  Ambiguity changes nothing.
+ *
+ *   "Right after" is taken literally: what begins to run within the I/O
+ *   threshold after the event, in CPU time of the vCPU, can be its answer.
+ *   Otherwise T2 was not scheduled because of the event, and each of a row of
+ *   short tasks, however long, would be T3.
+ *
+ * 3. Belief
+ *
+ *   Starts at 0, grows by 5 a positive evidence, shrinks by 20 a negative one,
+ *   stays within -100 and 300.  Above 20 the task is believed to be I/O-bound:
+ *   with the fifth positive evidence, so five requests teach it.
+ *
+ * 4. Where this says more than the paper, and why
+ *
+ *   - The past.  Every program starts by computing: exec, page faults,
+ *     linking, filling its tables.  One such segment costs as much belief as
+ *     four requests earn, and there are several.  Positive evidence counts
+ *     from 0, however negative the belief was, if there was no negative one
+ *     for a second: the task has changed.  A CPU-bound task has negative
+ *     evidence whenever it runs, and stays where it is.
+ *   - A segment that is cut off by a deschedule goes on when the vCPU does.
+ *     Where it followed a positive task (T3), it becomes ambiguous: most of
+ *     all it is the CPU-bound task on whose account a boost was just revoked.
+ *     Where it came first after the event (T2), it keeps its role, for
+ *     otherwise a task once thought CPU-bound would be descheduled at each of
+ *     its switches and could never show that it is not.
+ *   - An event that arrives while a task answers an earlier one (T2) leaves it
+ *     in that role; the paper would call it the running task, and ambiguous.
+ *     Such events are the echo of the answer itself: the back end, woken by
+ *     the reply, preempts the guest and reports that it was sent.  A task
+ *     behind T2 does become ambiguous.
+ *   - The segment in which a vCPU resumes from idle is that of whoever the
+ *     guest ran before: if the guest switches to another task from there, it
+ *     held nothing but the interrupt and is ambiguous.  If the guest goes
+ *     idle again, the task that idle kept was the one that answered (a guest
+ *     with one task never switches address spaces), so it is positive.
+ *   - A task that is torn down is forgotten.  The kernel's own page table is
+ *     no task.  A believed task without positive evidence for two minutes
+ *     goes back to the threshold, from where one more makes it believed.
+ *
+ * 5. Bounds
+ *
+ *   The table has a fixed size.  A new task takes a free place of its set,
+ *   else the place of the task that is not believed and whose last positive
+ *   evidence is the oldest; where all four are believed, it is not tracked,
+ *   which means that it stays undecided.  So a guest that wears out address
+ *   spaces displaces no believed task, and hurts nobody but itself.  Each
+ *   call looks at one set.
+ */
+#ifdef __XEN__
+# include <xen/lib.h>
+# include <xen/string.h>
+#else
+# include <stddef.h>
+# include <string.h>
+#endif
+
+#include "task.h"
+
+static struct tavs_task *tavs_set(struct tavs_tasks *t, unsigned long id)
+{
+    return t->task[(id ^ (id >> 6) ^ (id >> 12)) % TAVS_TASK_SETS];
+}
+
+struct tavs_task *tavs_tasks_find(struct tavs_tasks *t, unsigned long id)
+{
+    struct tavs_task *set = tavs_set(t, id);
+    unsigned int i;
+
+    for ( i = 0; id && i < TAVS_TASK_WAYS; i++ )
+        if ( set[i].id == id )
+            return &set[i];
+
+    return NULL;
+}
+
+static struct tavs_task *tavs_get(struct tavs_tasks *t,
+                                  const struct tavs_params *p,
+                                  unsigned long id)
+{
+    struct tavs_task *set = tavs_set(t, id), *victim = NULL;
+    unsigned int i;
+
+    for ( i = 0; i < TAVS_TASK_WAYS; i++ )
+    {
+        if ( set[i].id == id )
+            return &set[i];
+
+        if ( !set[i].id )
+        {
+            if ( !victim || victim->id )
+                victim = &set[i];
+        }
+        else if ( set[i].belief <= p->threshold &&
+                  (!victim ||
+                   (victim->id && set[i].last_io < victim->last_io)) )
+            victim = &set[i];
+    }
+
+    if ( !victim )
+    {
+        t->lost++;
+        return NULL;
+    }
+
+    *victim = (struct tavs_task){ .id = id };
+
+    return victim;
+}
+
+/* All changes of a belief are made here: `believed` counts along. */
+static void tavs_set_belief(struct tavs_tasks *t, const struct tavs_params *p,
+                            struct tavs_task *task, int belief)
+{
+    if ( belief > p->max )
+        belief = p->max;
+    if ( belief < p->min )
+        belief = p->min;
+
+    t->believed -= task->belief > p->threshold;
+    t->believed += belief > p->threshold;
+    task->belief = belief;
+}
+
+/* CPU time of the segment until now. */
+static int64_t tavs_used(const struct tavs_tasks *t, int64_t now)
+{
+    return t->used + (t->running && now > t->since ? now - t->since : 0);
+}
+
+/* The segment ends: what is it evidence of, and what may follow it? */
+static void tavs_end_segment(struct tavs_tasks *t,
+                             const struct tavs_params *p,
+                             unsigned long kernel, int64_t now, bool blocks)
+{
+    int64_t used = tavs_used(t, now);
+    bool is_short = used <= p->io_threshold;
+    bool positive = is_short &&
+                    (t->role == TAVS_ROLE_NEXT || t->role == TAVS_ROLE_BEHIND ||
+                     (t->role == TAVS_ROLE_RESUMED && blocks));
+    struct tavs_task *task = NULL;
+
+    /* Who ran as the event arrived may have been long at it before. */
+    t->elapsed += used - t->reaction;
+    if ( t->elapsed > p->io_threshold )
+        t->answering = false;
+
+    if ( t->cur && t->cur != kernel )
+        task = tavs_get(t, p, t->cur);
+    if ( !task )
+        return;
+
+    if ( task->cpu_us < UINT32_MAX - used / 1000 )
+        task->cpu_us += used / 1000;
+    else
+        task->cpu_us = UINT32_MAX;
+
+    if ( positive )
+    {
+        int belief = task->belief;
+
+        if ( belief < 0 && now - task->last_cpu > p->forgive )
+            belief = 0;
+
+        t->positives++;
+        task->last_io = now;
+        tavs_set_belief(t, p, task, belief + p->positive);
+    }
+    else if ( !is_short )
+    {
+        t->negatives++;
+        task->last_cpu = now;
+        tavs_set_belief(t, p, task, task->belief - p->negative);
+    }
+    else
+        t->ambiguous++;
+}
+
+static void tavs_begin_segment(struct tavs_tasks *t, unsigned long id,
+                               enum tavs_role role, int64_t now)
+{
+    t->cur = id;
+    t->role = role;
+    t->used = 0;
+    t->reaction = 0;
+    t->since = now;
+}
+
+/* Beliefs without recent evidence return to the threshold.  One set a call. */
+static void tavs_age(struct tavs_tasks *t, const struct tavs_params *p,
+                     int64_t now)
+{
+    struct tavs_task *set = t->task[t->hand++ % TAVS_TASK_SETS];
+    unsigned int i;
+
+    for ( i = 0; i < TAVS_TASK_WAYS; i++ )
+        if ( set[i].id && set[i].belief > p->threshold &&
+             now - set[i].last_io > p->age )
+            tavs_set_belief(t, p, &set[i], p->threshold);
+}
+
+void tavs_tasks_init(struct tavs_tasks *t)
+{
+    memset(t, 0, sizeof(*t));
+    t->idle = true;
+}
+
+bool tavs_tasks_answering(const struct tavs_tasks *t,
+                          const struct tavs_params *p, int64_t now)
+{
+    return t->answering &&
+           t->elapsed + tavs_used(t, now) - t->reaction <= p->io_threshold;
+}
+
+void tavs_tasks_event(struct tavs_tasks *t, const struct tavs_params *p,
+                      int64_t when)
+{
+    if ( t->idle )
+    {
+        t->answering = true;
+        t->elapsed = 0;
+        return;
+    }
+
+    if ( t->role == TAVS_ROLE_NEXT && tavs_tasks_answering(t, p, when) )
+        return;
+
+    t->answering = true;
+    t->role = TAVS_ROLE_RUNNING;
+    t->reaction = tavs_used(t, when);
+    t->elapsed = 0;
+}
+
+void tavs_tasks_in(struct tavs_tasks *t, int64_t now)
+{
+    if ( t->idle )
+    {
+        tavs_begin_segment(t, t->cur, t->answering ? TAVS_ROLE_RESUMED
+                                                   : TAVS_ROLE_NONE, now);
+        t->idle = false;
+    }
+
+    t->since = now;
+    t->running = true;
+}
+
+void tavs_tasks_out(struct tavs_tasks *t, const struct tavs_params *p,
+                    unsigned long kernel, int64_t now, bool blocks)
+{
+    if ( blocks )
+    {
+        tavs_end_segment(t, p, kernel, now, true);
+        t->answering = false;
+        t->idle = true;
+        t->used = 0;
+    }
+    else
+    {
+        t->used = tavs_used(t, now);
+        if ( t->role == TAVS_ROLE_BEHIND )
+            t->role = TAVS_ROLE_NONE;
+    }
+
+    t->running = false;
+
+    tavs_age(t, p, now);
+}
+
+enum tavs_verdict tavs_tasks_verdict(struct tavs_tasks *t,
+                                     const struct tavs_params *p,
+                                     unsigned long kernel)
+{
+    const struct tavs_task *task = tavs_tasks_find(t, t->cur);
+
+    if ( task && task->belief > p->threshold )
+        return TAVS_IO_BOUND;
+
+    /* Until the guest has switched, it is still about to answer the event. */
+    if ( t->role == TAVS_ROLE_NONE )
+        return TAVS_OTHER;
+
+    if ( t->cur == kernel || !task || task->belief >= 0 )
+        return TAVS_UNDECIDED;
+
+    return TAVS_OTHER;
+}
+
+enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
+                                    const struct tavs_params *p,
+                                    unsigned long kernel, unsigned long id,
+                                    int64_t now)
+{
+    enum tavs_role role;
+
+    t->switches++;
+    tavs_end_segment(t, p, kernel, now, false);
+
+    /* The kernel's own address space does not come between two tasks. */
+    if ( !t->answering )
+        role = TAVS_ROLE_NONE;
+    else if ( t->role == TAVS_ROLE_RUNNING || t->role == TAVS_ROLE_RESUMED ||
+              (t->cur == kernel && t->role == TAVS_ROLE_NEXT) )
+        role = TAVS_ROLE_NEXT;
+    else if ( t->role == TAVS_ROLE_NEXT || t->role == TAVS_ROLE_BEHIND )
+        role = TAVS_ROLE_BEHIND;
+    else
+        role = TAVS_ROLE_NONE;
+
+    /* A chain ends with the first task that is not part of it. */
+    t->answering = role != TAVS_ROLE_NONE;
+
+    tavs_begin_segment(t, id, role, now);
+
+    return tavs_tasks_verdict(t, p, kernel);
+}
+
+void tavs_tasks_forget(struct tavs_tasks *t, const struct tavs_params *p,
+                       unsigned long id)
+{
+    struct tavs_task *task = tavs_tasks_find(t, id);
+
+    if ( task )
+    {
+        tavs_set_belief(t, p, task, 0);
+        task->id = 0;
+    }
+
+    if ( t->cur == id )
+        t->cur = 0;
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * tab-width: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Which tasks of a vCPU are I/O-bound: the plain interface of the inference.
+ *
+ * Nothing here knows a vCPU, a scheduler, a lock or a clock: the caller says
+ * what happened and when.  So the same code runs in the hypervisor, in the
+ * unit tests and in the simulator.
+ */
+#ifndef __TAVS_TASK_H__
+#define __TAVS_TASK_H__
+
+#ifdef __XEN__
+# include <xen/types.h>
+#else
+# include <stdbool.h>
+# include <stdint.h>
+#endif
+
+/* What the inference is tuned with.  Times in nanoseconds. */
+struct tavs_params {
+    int64_t io_threshold;   /* a segment up to this is short */
+    int64_t age;            /* without evidence for this long: not believed */
+    int64_t forgive;        /* negative evidence this old counts no more, once
+                               there is positive */
+    int positive;           /* added for positive evidence */
+    int negative;           /* taken for negative evidence */
+    int threshold;          /* believed to be I/O-bound above this */
+    int min, max;           /* range of the belief */
+};
+
+/* The paper's values, and ours for what the paper leaves open. */
+#define TAVS_PARAMS_DEFAULT {          \
+    .io_threshold = 500000,            \
+    .age          = 120000000000LL,    \
+    .forgive      = 1000000000,        \
+    .positive     = 5,                 \
+    .negative     = 20,                \
+    .threshold    = 20,                \
+    .min          = -100,              \
+    .max          = 300,               \
+}
+
+/*
+ * A table of 64 sets of 4 tasks: a look-up touches one set, and a task can
+ * displace another only within it.  8 KiB a vCPU.
+ */
+#define TAVS_TASK_SETS 64
+#define TAVS_TASK_WAYS 4
+
+struct tavs_task {
+    unsigned long id;       /* 0: free */
+    int64_t last_io;        /* time of the last positive evidence, or 0 */
+    int64_t last_cpu;       /* time of the last negative evidence, or 0 */
+    uint32_t cpu_us;        /* CPU time used, saturating */
+    int16_t belief;
+};
+
+/* What the segment that runs can become evidence of. */
+enum tavs_role {
+    TAVS_ROLE_NONE,         /* no event precedes it */
+    TAVS_ROLE_RUNNING,      /* it was running when the event arrived */
+    TAVS_ROLE_RESUMED,      /* after idle, in the address space idle kept */
+    TAVS_ROLE_NEXT,         /* first after the event, or after what resumed */
+    TAVS_ROLE_BEHIND,       /* right behind a task of positive evidence */
+};
+
+/* What is known of a task that begins to run. */
+enum tavs_verdict {
+    TAVS_OTHER,             /* not I/O-bound */
+    TAVS_UNDECIDED,         /* it answers an event, nothing speaks against it */
+    TAVS_IO_BOUND,
+};
+
+struct tavs_tasks {
+    struct tavs_task task[TAVS_TASK_SETS][TAVS_TASK_WAYS];
+    unsigned int believed;  /* number of tasks believed to be I/O-bound */
+    unsigned int hand;      /* next set to be looked through for old beliefs */
+
+    /* The segment. */
+    unsigned long cur;      /* address space; 0: not known yet */
+    int64_t used;           /* its CPU time until `since` */
+    int64_t since;          /* when it last got the pCPU */
+    int64_t reaction;       /* CPU time it had used when the event arrived */
+    int64_t elapsed;        /* CPU time from the event to this segment */
+    enum tavs_role role;
+    bool answering;         /* what is switched to next may be for the event */
+    bool running;           /* has the pCPU */
+    bool idle;              /* the vCPU is blocked */
+
+    /* Statistics. */
+    unsigned long positives, negatives, ambiguous, switches, lost;
+};
+
+void tavs_tasks_init(struct tavs_tasks *t);
+
+/* The vCPU gets the pCPU. */
+void tavs_tasks_in(struct tavs_tasks *t, int64_t now);
+
+/* The vCPU loses the pCPU, because it blocks or while it could go on. */
+void tavs_tasks_out(struct tavs_tasks *t, const struct tavs_params *p,
+                    unsigned long kernel, int64_t now, bool blocks);
+
+/* An I/O event became pending at `when`, which is not before the last call. */
+void tavs_tasks_event(struct tavs_tasks *t, const struct tavs_params *p,
+                      int64_t when);
+
+/* May what runs, or is about to be switched to, still be for the event? */
+bool tavs_tasks_answering(const struct tavs_tasks *t,
+                          const struct tavs_params *p, int64_t now);
+
+/* The vCPU, which has the pCPU, switches to another address space. */
+enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
+                                    const struct tavs_params *p,
+                                    unsigned long kernel, unsigned long id,
+                                    int64_t now);
+
+/* What is known of the task whose segment it is. */
+enum tavs_verdict tavs_tasks_verdict(struct tavs_tasks *t,
+                                     const struct tavs_params *p,
+                                     unsigned long kernel);
+
+/* The address space is no more. */
+void tavs_tasks_forget(struct tavs_tasks *t, const struct tavs_params *p,
+                       unsigned long id);
+
+/* The task of an address space, or NULL. */
+struct tavs_task *tavs_tasks_find(struct tavs_tasks *t, unsigned long id);
+
+#endif /* __TAVS_TASK_H__ */
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * tab-width: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
