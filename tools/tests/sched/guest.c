@@ -1,0 +1,618 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A guest kernel, as far as a hypervisor can tell.
+ *
+ * Each vCPU has tasks; a task repeats a short program of operations (guest.h).
+ * The kernel around them behaves as Linux does under Xen:
+ *
+ * - An upcall costs some kernel time, then wakes whom it concerns. A woken
+ *   task takes over at once (as CFS does for a sleeper), or waits for the end
+ *   of the running one's slice.
+ * - Ready tasks share the vCPU round robin. A switch to another address space
+ *   loads CR3, a switch to a kernel thread does not.
+ * - With nothing to run, the kernel programs its one-shot timer and blocks.
+ *
+ * All of it goes through Xen's real entry points: do_sched_op(), vcpu_yield(),
+ * do_set_timer_op(), evtchn_port_set_pending(). What the guest does between
+ * two of them is time, and nothing else.
+ */
+
+#include <xen/event.h>
+#include <xen/guest_access.h>
+#include <xen/hypercall.h>
+#include <public/sched.h>
+
+#include "sim.h"
+#include "guest.h"
+#include "tavs-hooks.h"
+
+static struct link *links[1024];
+static unsigned int nr_links;
+unsigned int guest_vcpus;
+
+struct gvcpu *guest_of(const struct vcpu *v)
+{
+    return container_of((vcpu_info_t *)v->vcpu_info_area.map, struct gvcpu,
+                        info);
+}
+
+void guest_default_costs(struct guest_costs *costs)
+{
+    *costs = (struct guest_costs){
+        .irq_ns = MICROSECS(15),
+        .switch_ns = MICROSECS(5),
+        .send_ns = MICROSECS(5),
+        .block_ns = MICROSECS(3),
+        .slice_ns = MILLISECS(3),
+        .wake_preempts = true,
+    };
+}
+
+/* ---- event channels ---------------------------------------------------- */
+
+static void cf_check port_set_pending(struct vcpu *v, struct evtchn *chn)
+{
+    guest_of(v)->ports |= 1UL << chn->port;
+    vcpu_mark_events_pending(v);
+}
+
+static void cf_check port_clear_pending(struct domain *d, struct evtchn *chn)
+{
+    guest_of(d->vcpu[chn->notify_vcpu_id])->ports &= ~(1UL << chn->port);
+}
+
+static void cf_check port_unmask(struct domain *d, struct evtchn *chn)
+{
+}
+
+static bool cf_check port_is_pending(const struct domain *d,
+                                     const struct evtchn *chn)
+{
+    return guest_of(d->vcpu[chn->notify_vcpu_id])->ports & (1UL << chn->port);
+}
+
+static bool cf_check port_is_masked(const struct domain *d,
+                                    const struct evtchn *chn)
+{
+    return false;
+}
+
+static const struct evtchn_port_ops port_ops = {
+    .set_pending = port_set_pending,
+    .clear_pending = port_clear_pending,
+    .unmask = port_unmask,
+    .is_pending = port_is_pending,
+    .is_masked = port_is_masked,
+    .is_busy = port_is_masked,
+};
+
+static unsigned int new_port(struct domain *d, unsigned int state,
+                             const struct vcpu *v)
+{
+    unsigned int port = d->valid_evtchns++;
+    struct evtchn *chn = &d->evtchn[port];
+
+    if ( port >= GUEST_PORTS )
+        sim_fail("d%d has too many event channels", d->domain_id);
+
+    rwlock_init(&chn->lock);
+    chn->port = port;
+    chn->state = state;
+    chn->notify_vcpu_id = v->vcpu_id;
+
+    return port;
+}
+
+/* VIRQ_TIMER, from core.c's timers. */
+void send_timer_event(struct vcpu *v)
+{
+    struct domain *d = v->domain;
+
+    evtchn_port_set_pending(d, v->vcpu_id,
+                            &d->evtchn[guest_of(v)->timer_port]);
+}
+
+void guest_message(struct link *l, unsigned int to)
+{
+    struct gvcpu *gv = l->end[to];
+    struct domain *d;
+    struct evtchn *chn;
+
+    if ( !gv )
+        return;
+
+    l->waiting[to]++;
+    d = gv->v->domain;
+    chn = &d->evtchn[l->port[to]];
+    evtchn_port_set_pending(d, chn->notify_vcpu_id, chn);
+}
+
+struct link *guest_link(const char *name, struct gvcpu *a, struct gvcpu *b)
+{
+    struct link *l = xzalloc(struct link);
+    unsigned int i;
+
+    if ( nr_links == ARRAY_SIZE(links) )
+        sim_fail("too many links");
+    l->id = nr_links++;
+    links[l->id] = l;
+    strlcpy(l->name, name, sizeof(l->name));
+    l->end[0] = a;
+    l->end[1] = b;
+    for ( i = 0; i < 2; i++ )
+        l->port[i] = new_port(l->end[i]->v->domain, ECS_INTERDOMAIN,
+                              l->end[i]->v);
+    for ( i = 0; i < 2; i++ )
+    {
+        struct evtchn *chn =
+            &l->end[i]->v->domain->evtchn[l->port[i]];
+
+        chn->u.interdomain.remote_dom = l->end[!i]->v->domain;
+        chn->u.interdomain.remote_port = l->port[!i];
+    }
+    l->room = 1024;
+    l->asked = xmalloc_array(s_time_t, l->room);
+    l->samples = xmalloc_array(uint64_t, l->room);
+
+    return l;
+}
+
+static void link_asked(struct link *l)
+{
+    if ( l->nr_asked == l->room )
+    {
+        s_time_t *asked = xmalloc_array(s_time_t, l->room * 2);
+        uint64_t *samples = xmalloc_array(uint64_t, l->room * 2);
+
+        memcpy(asked, l->asked, l->nr_asked * sizeof(*asked));
+        memcpy(samples, l->samples, l->nr_samples * sizeof(*samples));
+        xfree(l->asked);
+        xfree(l->samples);
+        l->asked = asked;
+        l->samples = samples;
+        l->room *= 2;
+    }
+    l->asked[l->nr_asked++] = sim_now;
+}
+
+static void link_answered(struct link *l)
+{
+    if ( l->asked_at < l->nr_asked )
+        l->samples[l->nr_samples++] = sim_now - l->asked[l->asked_at++];
+}
+
+/* ---- domains, vCPUs, tasks --------------------------------------------- */
+
+void guest_init(void)
+{
+}
+
+void guest_kicked(void)
+{
+}
+
+void guest_domain_init(struct domain *d)
+{
+    d->evtchn = xzalloc_array(struct evtchn, GUEST_PORTS);
+    d->evtchn_port_ops = &port_ops;
+    d->valid_evtchns = 1;       /* Port 0 is nobody's. */
+}
+
+/* Its peers do not reach it any more. */
+void guest_domain_unlink(struct domain *d)
+{
+    unsigned int i, end;
+
+    for ( i = 0; i < nr_links; i++ )
+        for ( end = 0; end < 2; end++ )
+        {
+            struct link *l = links[i];
+            struct gvcpu *peer = l->end[!end];
+
+            if ( !l->end[end] || l->end[end]->v->domain != d )
+                continue;
+            l->end[end] = NULL;
+            if ( peer )
+                peer->v->domain->evtchn[l->port[!end]].state = ECS_UNBOUND;
+        }
+}
+
+void guest_domain_destroy(struct domain *d)
+{
+    xfree(d->evtchn);
+    d->evtchn = NULL;
+    d->valid_evtchns = 0;
+}
+
+void guest_vcpu_init(struct vcpu *v)
+{
+    struct gvcpu *gv = xzalloc(struct gvcpu);
+
+    guest_vcpus++;
+    gv->v = v;
+    gv->tasks_tail = &gv->tasks;
+    guest_default_costs(&gv->costs);
+    v->vcpu_info_area.map = &gv->info;
+    gv->timer_port = new_port(v->domain, ECS_VIRQ, v);
+    v->domain->evtchn[gv->timer_port].u.virq = VIRQ_TIMER;
+}
+
+void guest_vcpu_destroy(struct vcpu *v)
+{
+    struct gvcpu *gv = guest_of(v);
+
+    while ( gv->tasks )
+    {
+        struct task *t = gv->tasks;
+
+        gv->tasks = t->next;
+        xfree(t);
+    }
+    guest_vcpus--;
+    xfree(gv);
+    v->vcpu_info_area.map = NULL;
+}
+
+struct task *guest_task(struct gvcpu *gv, const char *name,
+                        unsigned long asid)
+{
+    struct task *t = xzalloc(struct task);
+
+    strlcpy(t->name, name, sizeof(t->name));
+    t->gv = gv;
+    t->asid = asid;
+    t->order = ++gv->back;
+    *gv->tasks_tail = t;
+    gv->tasks_tail = &t->next;
+
+    return t;
+}
+
+/* ---- waking ------------------------------------------------------------ */
+
+static unsigned int my_end(const struct task *t, const struct link *l)
+{
+    return l->end[1] == t->gv && !(l->end[0] == t->gv);
+}
+
+static void wake(struct task *t)
+{
+    struct gvcpu *gv = t->gv;
+
+    t->state = TASK_READY;
+    if ( gv->costs.wake_preempts )
+    {
+        t->order = --gv->front;
+        gv->resched = true;
+    }
+    else
+        t->order = ++gv->back;
+}
+
+static void wake_due(struct gvcpu *gv)
+{
+    struct task *t;
+
+    for ( t = gv->tasks; t; t = t->next )
+    {
+        if ( t->state == TASK_SLEEPS && t->wakes <= sim_now )
+            wake(t);
+        else if ( t->state == TASK_WAITS )
+        {
+            const struct link *l = links[t->ops[t->pc].a];
+
+            if ( l->waiting[my_end(t, l)] )
+                wake(t);
+        }
+    }
+}
+
+static struct task *first_ready(const struct gvcpu *gv)
+{
+    struct task *t, *best = NULL;
+
+    for ( t = gv->tasks; t; t = t->next )
+        if ( t->state == TASK_READY && (!best || t->order < best->order) )
+            best = t;
+
+    return best;
+}
+
+static bool others_ready(const struct gvcpu *gv)
+{
+    const struct task *t;
+
+    for ( t = gv->tasks; t; t = t->next )
+        if ( t != gv->cur && t->state == TASK_READY )
+            return true;
+
+    return false;
+}
+
+/* ---- time passes ------------------------------------------------------- */
+
+s_time_t guest_enter(struct vcpu *v)
+{
+    struct gvcpu *gv = guest_of(v);
+    struct task *t;
+    s_time_t next;
+
+    if ( gv->info.evtchn_upcall_pending && !gv->info.evtchn_upcall_mask )
+    {
+        gv->info.evtchn_upcall_pending = 0;
+        if ( gv->ports & (1UL << gv->timer_port) )
+            gv->timer = 0;
+        gv->ports = 0;
+        gv->upcalls++;
+        gv->kernel_ns += gv->costs.irq_ns;
+        wake_due(gv);
+    }
+
+    if ( gv->kernel_ns > 0 )
+        return gv->kernel_ns;
+
+    t = gv->cur;
+    if ( !t || gv->resched || !t->started )
+        return 0;
+
+    if ( t->ops[t->pc].kind == OP_RUN_TO )
+        t->left = t->wakes - sim_now;
+    else if ( t->ops[t->pc].kind != OP_RUN )
+        return 0;
+
+    next = max(t->left, (int64_t)0);
+    if ( others_ready(gv) )
+        next = min(next, (s_time_t)gv->costs.slice_ns -
+                         min((s_time_t)t->since_pick,
+                             (s_time_t)gv->costs.slice_ns));
+
+    return next;
+}
+
+void guest_leave(struct vcpu *v, s_time_t ran)
+{
+    struct gvcpu *gv = guest_of(v);
+    s_time_t kernel = min(ran, (s_time_t)gv->kernel_ns);
+    struct task *t = gv->cur;
+
+    gv->kernel_ns -= kernel;
+    ran -= kernel;
+
+    if ( t && t->started )
+    {
+        t->left -= ran;
+        t->ran += ran;
+        t->since_pick += ran;
+    }
+}
+
+/* ---- the guest acts ---------------------------------------------------- */
+
+/* No task has it. */
+#define KERNEL_ASID 1000000
+
+static void load_cr3(struct gvcpu *gv, unsigned long asid)
+{
+    if ( !asid || asid == gv->asid )
+        return;
+
+    gv->asid = asid;
+    gv->cr3_switches++;
+    tavs_task_switch(gv->v, asid);
+}
+
+static void program_timer(struct gvcpu *gv)
+{
+    s_time_t next = STIME_MAX;
+    const struct task *t;
+
+    for ( t = gv->tasks; t; t = t->next )
+        if ( t->state == TASK_SLEEPS )
+            next = min(next, t->wakes);
+
+    if ( gv->costs.tick_ns && gv->cur )
+    {
+        if ( gv->next_tick <= sim_now )
+            gv->next_tick = sim_now + gv->costs.tick_ns;
+        next = min(next, gv->next_tick);
+    }
+
+    if ( next == STIME_MAX )
+        next = 0;
+    if ( next != gv->timer )
+    {
+        gv->timer = next;
+        do_set_timer_op(next ? max(next, sim_now + 1) : 0);
+    }
+}
+
+static void next_op(struct task *t)
+{
+    t->started = false;
+    t->pc++;
+    if ( t->pc >= t->nr_ops )
+    {
+        t->pc = 0;
+        t->rounds++;
+    }
+}
+
+static void put_to_sleep(struct task *t, s_time_t until)
+{
+    t->wakes = until;
+    t->state = TASK_SLEEPS;
+    t->gv->resched = true;
+}
+
+static s_time_t next_phase(uint64_t period, uint64_t phase)
+{
+    s_time_t t = sim_now - sim_now % period + phase;
+
+    return t > sim_now ? t : t + period;
+}
+
+/* One operation of the running task; returns false when time must pass. */
+static bool do_op(struct gvcpu *gv, struct task *t)
+{
+    const struct op *op = &t->ops[t->pc];
+    struct link *l;
+
+    switch ( op->kind )
+    {
+    case OP_RUN:
+    case OP_RUN_TO:
+        if ( !t->started )
+        {
+            t->started = true;
+            if ( op->kind == OP_RUN )
+                t->left = sim_between(op->a, op->b);
+            else
+            {
+                t->wakes = next_phase(op->a, op->b);
+                t->left = t->wakes - sim_now;
+            }
+        }
+        else if ( op->kind == OP_RUN_TO )
+            t->left = t->wakes - sim_now;
+        if ( t->left > 0 )
+            return false;
+        next_op(t);
+        return true;
+
+    case OP_SLEEP:
+    case OP_EVERY:
+    case OP_SLEEP_TO:
+        if ( t->started )
+        {
+            next_op(t);
+            return true;
+        }
+        t->started = true;
+        if ( op->kind == OP_SLEEP )
+            put_to_sleep(t, sim_now + sim_between(op->a, op->b));
+        else if ( op->kind == OP_SLEEP_TO )
+            put_to_sleep(t, next_phase(op->a, op->b));
+        else
+        {
+            if ( !t->every )
+                t->every = sim_now;
+            t->every += sim_between(op->a, op->b);
+            if ( t->every <= sim_now )
+                return true;
+            put_to_sleep(t, t->every);
+        }
+        return true;
+
+    case OP_WAIT:
+    case OP_REPLY:
+        l = links[op->a];
+        if ( !l->waiting[my_end(t, l)] )
+        {
+            t->state = TASK_WAITS;
+            gv->resched = true;
+            return true;
+        }
+        l->waiting[my_end(t, l)]--;
+        if ( op->kind == OP_REPLY )
+            link_answered(l);
+        next_op(t);
+        return true;
+
+    case OP_SEND:
+    case OP_REQUEST:
+        if ( !t->started )
+        {
+            t->started = true;
+            gv->kernel_ns += gv->costs.send_ns;
+            if ( op->kind == OP_REQUEST )
+                link_asked(links[op->a]);
+            return true;
+        }
+        l = links[op->a];
+        next_op(t);
+        guest_message(l, !my_end(t, l));
+        return true;
+
+    case OP_YIELD:
+        next_op(t);
+        vcpu_yield();
+        return true;
+
+    case OP_ASID:
+        load_cr3(gv, op->a + gv->churn++ % max(op->b, (uint64_t)1));
+        next_op(t);
+        return true;
+
+    case OP_EXIT:
+        t->state = TASK_GONE;
+        if ( t->asid )
+            tavs_task_exit(gv->v->domain, t->asid);
+        gv->resched = true;
+        return true;
+    }
+
+    return false;
+}
+
+void guest_act(struct vcpu *v)
+{
+    struct gvcpu *gv = guest_of(v);
+    unsigned int turns = 0;
+
+    /* A kernel boots on a page table of its own, before there are tasks. */
+    if ( !gv->asid )
+        load_cr3(gv, KERNEL_ASID);
+
+    while ( !softirq_pending(smp_processor_id()) &&
+            !gv->info.evtchn_upcall_pending && gv->kernel_ns <= 0 )
+    {
+        struct task *t = gv->cur;
+
+        if ( turns++ == 1000 )
+            sim_fail("d%dv%d: task %s uses no time", v->domain->domain_id,
+                     v->vcpu_id, t ? t->name : "(idle)");
+
+        if ( t && t->state == TASK_READY && others_ready(gv) &&
+             t->since_pick >= gv->costs.slice_ns )
+        {
+            t->order = ++gv->back;
+            gv->resched = true;
+        }
+
+        if ( !t || gv->resched )
+        {
+            gv->resched = false;
+            t = first_ready(gv);
+
+            if ( t != gv->cur )
+            {
+                gv->cur = t;
+                program_timer(gv);
+                if ( !t )
+                {
+                    gv->kernel_ns += gv->costs.block_ns;
+                    continue;
+                }
+                gv->switches++;
+                t->since_pick = 0;
+                gv->kernel_ns += gv->costs.switch_ns;
+                load_cr3(gv, t->asid);
+                continue;
+            }
+
+            if ( !t )
+            {
+                program_timer(gv);
+                do_sched_op(SCHEDOP_block, guest_handle_from_ptr(NULL, void));
+                return;
+            }
+            t->since_pick = 0;
+        }
+
+        if ( gv->costs.tick_ns && gv->timer <= sim_now )
+            program_timer(gv);
+
+        if ( !do_op(gv, t) )
+            return;
+    }
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The guest model: see guest.c.
+ */
+#ifndef SIM_GUEST_H
+#define SIM_GUEST_H
+
+#include <xen/sched.h>
+
+/* What a task does, in order, for ever. */
+enum op_kind {
+    OP_RUN,         /* Use between a and b ns of CPU. */
+    OP_SLEEP,       /* Sleep between a and b ns. */
+    OP_EVERY,       /* Sleep until the last such time plus between a and b. */
+    OP_RUN_TO,      /* Run until time modulo a is b. */
+    OP_SLEEP_TO,    /* Sleep until time modulo a is b. */
+    OP_WAIT,        /* For a message from link a. */
+    OP_SEND,        /* Send one to link a. */
+    OP_REQUEST,     /* As OP_SEND, and note the time: a request. */
+    OP_REPLY,       /* As OP_WAIT; the request is answered: a sample. */
+    OP_YIELD,
+    OP_ASID,        /* Switch to address space a and on: churn over b. */
+    OP_EXIT,        /* Stop here. */
+};
+
+struct op {
+    enum op_kind kind;
+    uint64_t a, b;
+};
+
+#define MAX_OPS 16
+
+enum task_state { TASK_READY, TASK_SLEEPS, TASK_WAITS, TASK_GONE };
+
+struct task {
+    struct task *next;
+    char name[24];
+    struct gvcpu *gv;
+    unsigned long asid;         /* 0: a kernel thread. */
+    unsigned int nr_ops, pc;
+    struct op ops[MAX_OPS];
+    enum task_state state;
+    bool started;               /* ops[pc] is under way. */
+    int64_t left;               /* OP_RUN: CPU time still to use. */
+    s_time_t wakes;
+    s_time_t every;             /* OP_EVERY: when it was last. */
+    uint64_t ran;               /* All CPU time used. */
+    uint64_t since_pick;        /* Since it was last chosen. */
+    uint64_t rounds;
+    int64_t order;              /* The ready task with the least runs next. */
+};
+
+/* Messages from one guest to another, with an event channel below them. */
+struct link {
+    unsigned int id;
+    char name[24];
+    struct gvcpu *end[2];
+    unsigned int port[2];
+    unsigned int waiting[2];    /* Messages for end 0 and 1. */
+    /* Times of requests under way, oldest first; latencies of the others. */
+    s_time_t *asked;
+    unsigned int asked_at, nr_asked;
+    uint64_t *samples;          /* Latencies in ns. */
+    unsigned int nr_samples, room;
+};
+
+/* What Linux does and what it costs. */
+struct guest_costs {
+    unsigned int irq_ns;        /* An upcall, up to the task being woken. */
+    unsigned int switch_ns;     /* A switch of tasks. */
+    unsigned int send_ns;
+    unsigned int block_ns;      /* From the last task to the block hypercall. */
+    unsigned int slice_ns;      /* Round robin between ready tasks. */
+    unsigned int tick_ns;       /* Periodic tick while not idle; 0: none. */
+    bool wake_preempts;         /* CFS-like; false: woken tasks wait. */
+};
+
+struct gvcpu {
+    struct vcpu *v;
+    vcpu_info_t info;
+    struct guest_costs costs;
+    struct task *tasks, **tasks_tail;
+    struct task *cur;
+    unsigned long asid;         /* The loaded address space. */
+    int64_t kernel_ns;          /* Kernel work to do before anything else. */
+    bool resched, blocking;
+    s_time_t timer, next_tick;
+    int64_t front, back;        /* Ends of the ready queue's order. */
+    unsigned long ports;        /* Pending event channels. */
+    unsigned int timer_port;
+    uint64_t switches, upcalls, cr3_switches;
+    uint64_t churn;
+    struct {
+        uint64_t running, queued;   /* Seen by the check with this number. */
+    } check;
+    struct {
+        const void *svc, *pool;     /* Credit's account: see peek-credit.c. */
+        uint64_t ran, burned;
+    } account;
+};
+
+#define GUEST_PORTS 64
+
+extern unsigned int guest_vcpus;    /* How many there are. */
+
+void guest_init(void);
+void guest_domain_init(struct domain *d);
+void guest_domain_unlink(struct domain *d);
+void guest_domain_destroy(struct domain *d);
+void guest_vcpu_init(struct vcpu *v);
+void guest_vcpu_destroy(struct vcpu *v);
+void guest_kicked(void);
+struct gvcpu *guest_of(const struct vcpu *v);
+void guest_default_costs(struct guest_costs *costs);
+
+struct task *guest_task(struct gvcpu *gv, const char *name,
+                        unsigned long asid);
+struct link *guest_link(const char *name, struct gvcpu *a, struct gvcpu *b);
+/* Send a message to an end of a link: an event of its other end, from Xen's
+ * point of view. */
+void guest_message(struct link *l, unsigned int to);
+
+#endif /* SIM_GUEST_H */

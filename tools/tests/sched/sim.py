@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Front end of sched-sim: the laboratory's scenarios, tables, traces to look at.
+
+    sim.py run SCENARIO [--policy P ...]    scenarios and policies side by side
+    sim.py convert SCENARIO.toml            the same scenario in the simulator's own words
+    sim.py perfetto RECORD OUT.json         a record (sched-sim run --record) for ui.perfetto.dev
+    sim.py picture RECORD OUT.png           who ran when; --from and --for in milliseconds
+    sim.py explain RECORD                   what happened how often, by domain
+    sim.py booted                           scenarios beside their booted figures
+    sim.py bench                            decisions a second
+
+A scenario is a file, or the name of one in scenarios/ here or in the laboratory's
+guest-tests/scenarios. A policy is a name in guest-tests/policies.toml, or NAME=boot options.
+Only `picture` needs anything but Python: matplotlib.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections import Counter, defaultdict
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[2]
+LAB = REPOSITORY / "guest-tests"
+POLICIES = ["credit", "credit-1ms", "credit2", "credit2-rl0", "tavs"]
+
+# What a message costs: an interrupt in the guest up to the task being woken and the task itself were
+# seen to take 70 to 150 us and 80 us in booted guests; with these an I/O-only guest answers in the
+# 0.23 ms that were booted.
+IRQ_US, DOM0_IRQ_US, ECHO_US, SEND_US = 70, 60, 80, 30
+
+
+class Bad(Exception):
+    """Something the user can put right."""
+
+
+# ---- programs and names --------------------------------------------------------------------------
+
+
+def program():
+    for candidate in (os.environ.get("SCHED_SIM"), REPOSITORY / "build/sim/sched-sim", HERE / "obj/sched-sim"):
+        if candidate and Path(candidate).exists():
+            return str(candidate)
+    raise Bad("sched-sim is not built: make sim")
+
+
+def call(*args):
+    ran = subprocess.run([program(), *args], capture_output=True, text=True)
+    if ran.returncode:
+        raise Bad(ran.stderr.strip() or f"sched-sim ended with status {ran.returncode}")
+    return ran
+
+
+def find_scenario(name):
+    for path in (Path(name), HERE / f"scenarios/{name}.sim", LAB / f"scenarios/{name}.toml", LAB / f"scenarios/{name}"):
+        if path.is_file():
+            return path
+    raise Bad(f"there is no scenario {name}")
+
+
+def find_policy(name):
+    """-> (name, boot options)"""
+    if "=" in name and not name.startswith("sched="):
+        label, boot = name.split("=", 1)
+        return label, boot.split(";")[0].strip()
+    if name.startswith("sched="):
+        return name, name
+    known = tomllib.loads((LAB / "policies.toml").read_text()) if (LAB / "policies.toml").exists() else {}
+    if name in known:
+        return name, known[name]["xen"]
+    return name, f"sched={name}"
+
+
+# ---- the laboratory's TOML -----------------------------------------------------------------------
+
+
+def convert(path):
+    """The lines of a .sim file for a scenario of the laboratory."""
+    scenario = tomllib.loads(path.read_text())
+    lines = [f"# {scenario['title']}: made from {path.name}"]
+    lines.append(f"machine pcpus={scenario.get('pcpus', 1)}")
+    lines.append(f"warmup {scenario.get('settle_s', 3)}s")
+    lines.append(f"duration {scenario.get('duration_s', 35)}s")
+    domains, links, tasks, ports = [], [], [], {}
+
+    def domain(name, table):
+        options = [f"{key}={table[key]}" for key in ("vcpus", "weight", "cap", "pin") if table.get(key)]
+        irq = DOM0_IRQ_US if name == "dom0" else IRQ_US
+        domains.append(" ".join(["domain", name, "tick=4ms", f"irq={irq}us", *options]))
+
+    domain("dom0", scenario.get("dom0", {}))
+    for guest in scenario["guest"]:
+        for n in range(1, guest.get("count", 1) + 1):
+            name = guest["name"].replace("{n}", str(n))
+            domain(name, guest)
+            for i, work in enumerate(guest.get("workload", []), 1):
+                label = work.get("name", work["run"])
+                task = f"task {name}.{(i - 1) % guest.get('vcpus', 1)} {label} asid={i} :"
+                if work["run"] == "hog":
+                    on, off = work.get("duty_on_us", 0), work.get("duty_off_us", 0)
+                    tasks.append(f"{task} run {on}us; sleep {off}us" if off else f"{task} run 100ms")
+                elif work["run"] == "echo":
+                    ports[name, label] = f"{task} wait %s; run {ECHO_US + work.get('work_us', 0)}us; send %s"
+                elif work["run"] == "blkread":
+                    link = f"{name}-{label}"
+                    links.append(f"link {link} {name} dom0")
+                    tasks.append(f"{task} request {link}; reply {link}; run {20 + work.get('work_us', 0)}us")
+                    tasks.append(f"task dom0 {link} : wait {link}; run 60us; send {link}")
+                else:
+                    raise Bad(f"{path.name}: the simulator has no workload {work['run']}")
+
+    for client in scenario.get("client", []):
+        name, key = client["name"], (client["guest"], client.get("workload", "echo"))
+        if key not in ports:
+            raise Bad(f"{path.name}: client {name} has no echo server {key[1]} in {key[0]}")
+        links.append(f"link {name} dom0 {key[0]}")
+        tasks.append(ports[key].replace("%s", name))
+        low, high = client.get("think_ms", [100, 500])
+        think = f"{low}ms..{high}ms"
+        if client.get("arrival", "open") == "open":
+            tasks.append(f"task dom0 {name}-ask asid=1 : every {think}; run {SEND_US}us; request {name}")
+            tasks.append(f"task dom0 {name}-hear asid=1 : reply {name}; run {SEND_US}us")
+        else:
+            tasks.append(f"task dom0 {name} asid=1 : sleep {think}; run {SEND_US}us; request {name}; "
+                         f"reply {name}; run {SEND_US}us")
+    return "\n".join(lines + domains + links + tasks) + "\n"
+
+
+# ---- running -------------------------------------------------------------------------------------
+
+
+def quantile(values, q):
+    return values[int((len(values) - 1) * q)] if values else None
+
+
+def simulate(path, boot, seed=1, duration=None, check=1):
+    """-> {'clients': {name: sorted latencies in ms}, 'cpu': {domain: (seconds, share)}, 'speed': text}"""
+    with tempfile.TemporaryDirectory() as scratch:
+        if path.suffix == ".toml":
+            made = Path(scratch, path.stem + ".sim")
+            made.write_text(convert(path))
+            path = made
+        out = Path(scratch, "out")
+        extra = ["--duration", str(duration)] if duration else []
+        ran = call("run", str(path), "--boot", boot, "--seed", str(seed), "--check", str(check), "--out", str(out), *extra)
+        clients, cpu = defaultdict(list), {}
+        for line in out.read_text().splitlines():
+            kind, name, *rest = line.split("\t")
+            if kind == "sample":
+                clients[name].append(int(rest[1]) / 1e6)
+            else:
+                cpu[name] = (int(rest[0]) / 1e9, int(rest[0]) / int(rest[1]))
+    return {"clients": {name: sorted(values) for name, values in clients.items()}, "cpu": cpu,
+            "speed": ran.stderr.strip(), "known": re.findall(r"known: .*", ran.stdout)}
+
+
+def table(rows):
+    widths = [max(len(str(row[i])) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(str(cell).ljust(width) if i == 0 else str(cell).rjust(width)
+                        for i, (cell, width) in enumerate(zip(row, widths))).rstrip())
+
+
+def cmd_run(args):
+    path = find_scenario(args.scenario)
+    results = {}
+    for policy in args.policy or POLICIES:
+        name, boot = find_policy(policy)
+        try:
+            results[name] = simulate(path, boot, args.seed, args.duration)
+        except Bad as error:
+            if args.policy:
+                raise
+            print(f"{name}: left out: {str(error).splitlines()[0]}", file=sys.stderr)
+    rows = [("client, ms", "policy", "n", "mean", "p50", "p90", "p99", "max")]
+    for name, result in results.items():
+        for client, values in result["clients"].items():
+            if values:
+                figures = [sum(values) / len(values), *(quantile(values, q) for q in (0.5, 0.9, 0.99)), values[-1]]
+                rows.append((client, name, len(values), *(f"{x:.3f}" for x in figures)))
+    if len(rows) > 1:
+        table(rows)
+        print()
+    if results:
+        domains = list(next(iter(results.values()))["cpu"])
+        table([("CPU, s", *results)] +
+              [(d, *(f"{r['cpu'][d][0]:.2f} ({r['cpu'][d][1]:.1%})" for r in results.values())) for d in domains])
+
+
+def cmd_convert(args):
+    sys.stdout.write(convert(find_scenario(args.scenario)))
+
+
+# What was measured in the laboratory: (scenario, policy, domain or client, its figure).
+BOOTED = [
+    ("mixed.toml", "credit", "c1", 70.3), ("mixed.toml", "credit-1ms", "c1", 3.03),
+    ("mixed.toml", "credit2", "c1", 3.90), ("mixed.toml", "credit2-rl0", "c1", 1.41),
+    ("mixed.toml", "rtds", "c1", 20.3),
+    ("io.toml", "credit", "c1", 0.229), ("io.toml", "credit-1ms", "c1", 0.846), ("io.toml", "credit2", "c1", 0.234),
+    ("io.toml", "credit2-rl0", "c1", 0.220),
+    ("tick-evader", "credit", "evader", None), ("sleeper", "credit", "sleeper", 20.0),
+    ("sleeper-1cpu", "credit", "sleeper", 5.0), ("bursts", "credit", "busy", 1.6),
+    ("bursts-1cpu", "credit", "busy", 5.0), ("io-intensive", "credit", "d1", 3.7),
+    ("io-intensive", "credit2", "d1", 5.0),
+]
+
+
+def cmd_booted(args):
+    rows = [("scenario", "policy", "of", "what", "booted", "simulated", "ratio")]
+    for scenario, policy, who, booted in BOOTED:
+        name, boot = find_policy(policy)
+        result = simulate(find_scenario(scenario), boot)
+        if who in result["clients"]:
+            values = result["clients"][who]
+            what, got = "mean, ms", sum(values) / len(values)
+        else:
+            what, got = "CPU, s", result["cpu"][who][0]
+        rows.append((scenario, policy, who, what, "-" if booted is None else f"{booted:g}", f"{got:.3g}",
+                     "-" if booted is None else f"{got / booted:.2f}"))
+    table(rows)
+
+
+def cmd_bench(args):
+    rows = [("policy", "6 vCPUs on 1 pCPU: x real time", "decisions/s", "1,024 on 64: x real time", "decisions/s")]
+    for scheduler in ("credit", "credit2", "rtds", "null", "tavs"):
+        row = [scheduler]
+        for scenario, duration in (("mixed", "2000"), ("large", "3")):
+            try:
+                ran = call("run", str(HERE / f"scenarios/{scenario}.sim"), "--boot", f"sched={scheduler}",
+                           "--duration", duration)
+            except Bad as error:
+                row += ["-", str(error).splitlines()[0][:40]]
+                continue
+            ms, each = re.search(r"took (\d+) ms.*, (\d+) decisions/s", ran.stderr).groups()
+            simulated = int(re.search(r": (\d+) s,", ran.stdout)[1])
+            row += [f"{simulated * 1000 / max(int(ms), 1):,.1f}", f"{int(each):,}"]
+        rows.append(row)
+    table(rows)
+
+
+# ---- records -------------------------------------------------------------------------------------
+
+RUNSTATE, SWITCH, WAKE, BLOCK, YIELD = 0x21000, 0x2800a, 0x28004, 0x28009, 0x28005
+NAMES = {
+    0x22002: "account start", 0x22003: "account stop", 0x22004: "stolen", 0x22005: "picked pCPU", 0x22007: "boost",
+    0x22008: "boost end", 0x2200a: "ratelimited", WAKE: "wake", BLOCK: "block", YIELD: "yield", 0x28003: "sleep",
+}
+IDLE = 0x7fff
+
+
+def records(path):
+    """(time in ns, pCPU, event, words)"""
+    with open(path) as file:
+        for line in file:
+            when, cpu, event, *words = line.split()
+            yield int(when), int(cpu), int(event, 16), [int(word, 16) for word in words]
+
+
+def slices(path):
+    """(start, end, pCPU, domain, vCPU) of everything that ran but idle"""
+    running, last = {}, 0
+    for when, cpu, event, words in records(path):
+        last = when
+        if event == SWITCH:
+            if cpu in running:
+                start, who = running.pop(cpu)
+                yield start, when, cpu, *who
+            if words[2] != IDLE:
+                running[cpu] = (when, (words[2], words[3]))
+    for cpu, (start, who) in running.items():
+        yield start, last, cpu, *who
+
+
+def cmd_perfetto(args):
+    events = []
+    for start, end, cpu, domain, vcpu in slices(args.record):
+        events.append({"ph": "X", "pid": 0, "tid": cpu, "ts": start / 1000, "dur": (end - start) / 1000,
+                       "name": f"d{domain}v{vcpu}", "cat": "runs"})
+        events.append({"ph": "X", "pid": domain + 1, "tid": vcpu, "ts": start / 1000, "dur": (end - start) / 1000,
+                       "name": f"pCPU {cpu}", "cat": "runs"})
+    seen = {(e["pid"], e["tid"]) for e in events}
+    for when, cpu, event, words in records(args.record):
+        if event in NAMES and len(words) >= 2 and event not in (0x2200a, 0x22004, 0x22005):
+            events.append({"ph": "i", "s": "t", "pid": words[0] + 1, "tid": words[1], "ts": when / 1000,
+                           "name": NAMES[event]})
+    for pid, tid in sorted(seen):
+        events.append({"ph": "M", "pid": pid, "tid": tid, "name": "process_name",
+                       "args": {"name": f"d{pid - 1}" if pid else "pCPUs"}})
+        events.append({"ph": "M", "pid": pid, "tid": tid, "name": "thread_name",
+                       "args": {"name": f"vCPU {tid}" if pid else f"pCPU {tid}"}})
+    Path(args.out).write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}))
+    print(f"{args.out}: {len(events)} events; open it at https://ui.perfetto.dev")
+
+
+def cmd_picture(args):
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    low, high = args.start * 1e6, (args.start + args.length) * 1e6
+    rows = defaultdict(list)
+    for start, end, cpu, domain, vcpu in slices(args.record):
+        if end > low and start < high:
+            rows[domain, vcpu].append((max(start, low) / 1e6, (min(end, high) - max(start, low)) / 1e6, cpu))
+    if not rows:
+        raise Bad("nothing ran in that time")
+    names = sorted(rows)
+    colours = pyplot.get_cmap("tab10")
+    figure, axes = pyplot.subplots(figsize=(11, 1.2 + 0.35 * len(names)))
+    for y, name in enumerate(names):
+        for cpu in sorted({piece[2] for piece in rows[name]}):
+            axes.broken_barh([(x, width) for x, width, c in rows[name] if c == cpu], (y - 0.4, 0.8),
+                             color=colours(cpu % 10))
+    for when, cpu, event, words in records(args.record):
+        if event == 0x22007 and low <= when < high and (words[0], words[1]) in names:
+            axes.plot(when / 1e6, names.index((words[0], words[1])) + 0.45, "v", color="black", markersize=4)
+    axes.set_yticks(range(len(names)), [f"d{d}v{v}" for d, v in names])
+    axes.invert_yaxis()
+    axes.set_xlim(low / 1e6, high / 1e6)
+    axes.set_xlabel("virtual time, ms; a colour is a pCPU, a triangle a BOOST at wake")
+    figure.tight_layout()
+    figure.savefig(args.out, dpi=110)
+    print(args.out)
+
+
+def cmd_explain(args):
+    counts, ran = defaultdict(Counter), Counter()
+    last = 0
+    for start, end, cpu, domain, vcpu in slices(args.record):
+        ran[domain] += end - start
+        counts[domain]["runs"] += 1
+    for when, cpu, event, words in records(args.record):
+        last = when
+        if event in NAMES and words:
+            domain = words[0] & 0xffff if event == 0x2200a else words[1] if event == 0x22004 else words[0]
+            if event == 0x2200a:
+                domain = words[0] >> 16
+            counts[domain][NAMES[event]] += 1
+    columns = [c for c in ["runs", *NAMES.values()] if any(counts[d][c] for d in counts)]
+    print(f"{last / 1e9:.1f} s")
+    table([("domain", "CPU, s", *columns)] +
+          [(f"d{d}", f"{ran[d] / 1e9:.2f}", *(counts[d][c] for c in columns)) for d in sorted(counts) if d != IDLE])
+
+
+# ---- command line --------------------------------------------------------------------------------
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    run = verbs.add_parser("run")
+    run.add_argument("scenario")
+    run.add_argument("--policy", action="append")
+    run.add_argument("--seed", type=int, default=1)
+    run.add_argument("--duration", type=int, help="seconds; the scenario's own otherwise")
+    verbs.add_parser("convert").add_argument("scenario")
+    for name in ("perfetto", "picture"):
+        verb = verbs.add_parser(name)
+        verb.add_argument("record")
+        verb.add_argument("out")
+    verb.add_argument("--from", dest="start", type=float, default=0)
+    verb.add_argument("--for", dest="length", type=float, default=300)
+    verbs.add_parser("explain").add_argument("record")
+    verbs.add_parser("booted")
+    verbs.add_parser("bench")
+    args = parser.parse_args()
+    try:
+        globals()[f"cmd_{args.verb}"](args)
+    except Bad as error:
+        sys.exit(f"error: {error}")
+    except OSError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()
