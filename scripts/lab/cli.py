@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line of the laboratory."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from . import paths, policy, results, scenario
+from .errors import InputError, LabError
+
+DEFAULT_POLICIES = ("credit", "credit2", "credit2-rl0", "tavs")
+PIPE_WIDTH = 150
+
+EPILOG = """\
+examples:
+  lab list                                   what there is to run
+  lab run mixed                              one scenario under the usual policies
+  lab run mixed io --policy credit2 --policy tavs --seed 1 2 3
+  lab run mixed --policy 'slow=sched=credit sched_credit_tslice_ms=100; xl sched-credit -s -r 5000'
+  lab boot --policy tavs mixed               a shell in dom0 with the guests of mixed
+  lab compare out/before out/after           what changed between two sets of runs
+  lab report out/run                         a page with plots, and the plots
+
+A run boots Xen with real guests in virtual time: the same inputs give the same bytes, on any host.
+What was measured before comes from the cache.  docs/lab.md tells more.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(
+        prog="lab",
+        description="Boots Xen with real guests in virtual time and measures them.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = top.add_subparsers(dest="verb", metavar="VERB", required=True)
+
+    def verb(name, function, help, epilog=""):
+        sub = verbs.add_parser(
+            name,
+            help=help,
+            description=help[0].upper() + help[1:] + ".",
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        sub.set_defaults(function=function)
+        return sub
+
+    run = verb(
+        "run",
+        _run,
+        "measure scenarios under policies, side by side",
+        """\
+examples:
+  lab run mixed --policy credit2 --policy tavs
+  lab run smoke --policy tavs-debug --fresh
+  lab run ./mine.toml --policy 'rl500=sched=credit2 sched_ratelimit_us=500' --seed 1 2 3
+
+A policy spelt out is NAME=BOOT ARGUMENTS, then ';' and xl commands, or hypervisor=debug.
+DIR holds SCENARIO/POLICY/seed-N/ for each run (results.json, raw/, serial.log, run.log)
+and a results.json with all of them.  Exit status: 0 all complete, 1 a run failed, 2 bad input.
+""",
+    )
+    run.add_argument(
+        "scenario", nargs="+", metavar="SCENARIO", help="a name from `lab list`, or a .toml file"
+    )
+    run.add_argument(
+        "--policy",
+        action="append",
+        metavar="POLICY",
+        help=f"a name from `lab list` or NAME=...; may be given again (default: {', '.join(DEFAULT_POLICIES)})",
+    )
+    run.add_argument(
+        "--seed", nargs="+", type=_natural, metavar="N", help="instead of the scenario's own seeds"
+    )
+    run.add_argument(
+        "--out",
+        type=Path,
+        default=paths.OUT / "run",
+        metavar="DIR",
+        help="where results go (default: out/run)",
+    )
+    _running(run)
+
+    demo = verb(
+        "demo",
+        _demo,
+        "the main job: mixed and io under credit, credit2, credit2-rl0 and tavs",
+        """\
+Leaves out/demo/results.json (all runs), out/demo/report.html, and its plots in out/demo/report/.
+""",
+    )
+    demo.add_argument(
+        "--out",
+        type=Path,
+        default=paths.OUT / "demo",
+        metavar="DIR",
+        help="where results go (default: out/demo)",
+    )
+    _running(demo)
+
+    boot = verb(
+        "boot",
+        _boot,
+        "boot a policy with a shell in dom0 and the guests of a scenario",
+        """\
+example:
+  lab boot --policy tavs mixed
+
+You are root in dom0, on the serial line; the guests are defined in /lab/guests.  Ctrl-A X ends it.
+""",
+    )
+    boot.add_argument("scenario", nargs="?", default="mixed", metavar="SCENARIO", help="default: mixed")
+    boot.add_argument("--policy", default="tavs", metavar="POLICY", help="default: tavs")
+
+    compare = verb(
+        "compare",
+        _compare,
+        "compare sets of runs, figure by figure",
+        """\
+example:
+  lab compare out/before out/after
+
+Runs of the same scenario, policy and seed are put side by side; the first DIR is the base.
+""",
+    )
+    compare.add_argument(
+        "dir", nargs="+", type=Path, metavar="DIR", help="a directory of runs, or a results.json"
+    )
+
+    report = verb(
+        "report",
+        _report,
+        "write one self-contained page about runs, and its plots as PNG and SVG",
+        """\
+example:
+  lab report out/run out/demo -o out/report.html
+""",
+    )
+    report.add_argument(
+        "dir", nargs="+", type=Path, metavar="DIR", help="a directory of runs, or a results.json"
+    )
+    report.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: report.html in the first DIR"
+    )
+
+    verb("list", _list, "say which scenarios and policies there are")
+    return top
+
+
+def _running(sub: argparse.ArgumentParser) -> None:
+    sub.add_argument("--fresh", action="store_true", help="measure again, whatever the cache has")
+    sub.add_argument(
+        "--jobs",
+        type=_positive,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="runs at a time (default: one a core)",
+    )
+
+
+def _natural(word: str) -> int:
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{word}' is not a whole number from 0")
+    return int(word)
+
+
+def _positive(word: str) -> int:
+    if not word.isdecimal() or int(word) == 0:
+        raise argparse.ArgumentTypeError(f"'{word}' is not a whole number from 1")
+    return int(word)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    out, err = _console(sys.stdout), _console(sys.stderr)
+    try:
+        options = parser().parse_args(arguments)
+        return options.function(options, out, err) or 0
+    except LabError as error:
+        err.print(f"error: {error.message}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+        for line in error.details:
+            err.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+        return error.exit_code
+    except KeyboardInterrupt:
+        err.print("interrupted", style="bold red")
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def _console(stream) -> Console:
+    console = Console(file=stream)
+    if not console.is_terminal:
+        console = Console(file=stream, width=PIPE_WIDTH)
+    return console
+
+
+def _run(options, out: Console, err: Console) -> int:
+    return _measure(
+        [scenario.find(word) for word in options.scenario],
+        _policies(options.policy or DEFAULT_POLICIES),
+        options.seed,
+        options,
+        out,
+        err,
+    )
+
+
+def _demo(options, out: Console, err: Console) -> int:
+    code = _measure(
+        [scenario.find("mixed"), scenario.find("io")], _policies(DEFAULT_POLICIES), None, options, out, err
+    )
+    from . import report
+
+    page = report.write([options.out], options.out / "report.html")
+    out.print(
+        f"results  {paths.shown(options.out / 'results.json')}\nreport   {paths.shown(page)}", highlight=False
+    )
+    return code
+
+
+def _policies(words) -> list[policy.Policy]:
+    known = policy.load()
+    found: dict[str, policy.Policy] = {}
+    for word in words:
+        one = policy.find(word, known)
+        if one.name in found:
+            raise InputError(f"--policy: '{one.name}' is given twice")
+        found[one.name] = one
+    return list(found.values())
+
+
+def _measure(scenarios, policies, seeds, options, out: Console, err: Console) -> int:
+    from . import tables, workers
+    from .progress import Board
+
+    if len({s.name for s in scenarios}) < len(scenarios):
+        raise InputError("two scenarios have the same name")
+    artifacts = paths.load_artifacts()
+    jobs = [
+        workers.Job(s, p, seed, artifacts, workers.rundir(options.out, s.name, p.name, seed), options.fresh)
+        for s in scenarios
+        for seed in dict.fromkeys(seeds or s.seeds)
+        for p in policies
+    ]
+    with Board(err, len(jobs)) as board:
+        outcomes = workers.run_all(jobs, options.jobs, board)
+    runs = [o.run for o in outcomes]
+    results.save(options.out / workers.RESULTS, runs)
+    tables.show_runs(out, runs, {tables.key(o.run) for o in outcomes if o.cached})
+    for outcome in outcomes:
+        for name in outcome.differs:
+            err.print(
+                f"{results.label(outcome.run)}: NOT REPEATABLE: {name} differs from the cached run of the same inputs",
+                style="bold red",
+                markup=False,
+                highlight=False,
+                soft_wrap=True,
+            )
+    failed = sum(not run["complete"] for run in runs)
+    if failed:
+        err.print(
+            f"{failed} of {len(runs)} runs failed; what there is stays in {paths.shown(options.out)}",
+            style="bold red",
+            highlight=False,
+        )
+    return 1 if failed or any(o.differs for o in outcomes) else 0
+
+
+def _boot(options, out: Console, err: Console) -> int:
+    import tempfile
+
+    from . import run
+
+    chosen, known = scenario.find(options.scenario), policy.load()
+    artifacts = paths.load_artifacts()
+    paths.BUILD.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="boot-", dir=paths.BUILD) as workdir:
+        return run.boot(chosen, policy.find(options.policy, known), artifacts, Path(workdir))
+
+
+def _compare(options, out: Console, err: Console) -> int:
+    from . import compare
+
+    compare.show(out, options.dir)
+    return 0
+
+
+def _report(options, out: Console, err: Console) -> int:
+    from . import report
+
+    first = options.dir[0] if options.dir[0].is_dir() else options.dir[0].parent
+    page = report.write(options.dir, options.output or first / "report.html")
+    out.print(f"report  {paths.shown(page)}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def _list(options, out: Console, err: Console) -> int:
+    from . import tables
+
+    table = Table(title="scenarios", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for title in ("name", "pCPUs", "guests", "window", "what"):
+        table.add_column(
+            title,
+            no_wrap=title != "what",
+            justify="right" if title in ("pCPUs", "guests", "window") else "left",
+        )
+    for name in scenario.names():
+        one = scenario.find(name)
+        table.add_row(one.name, str(one.pcpus), str(len(one.guests)), f"{one.duration_s} s", one.title)
+    tables.show(out, table)
+    out.print()
+    table = Table(title="policies", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for title in ("name", "hypervisor", "boot arguments", "what"):
+        table.add_column(title, no_wrap=title != "what")
+    for one in policy.load().values():
+        table.add_row(one.name, one.hypervisor, one.xen, one.title)
+    tables.show(out, table)
+    return 0

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The RAM disks of a run: dom0's and, inside it, those of the guests.
+
+Everything that dom0 needs (toolstack, kernel of the guests, their RAM disks,
+the orders for this run) travels in one uncompressed cpio archive that the boot
+loader hands to dom0's kernel.  A disk image would do as well, but an emulated
+drive makes runs unrepeatable (docs/lab.md).
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import kmodules
+from .artifacts import Artifacts
+from .cpio import Archive
+from .errors import LabError
+from .paths import ROOT
+from .policy import Policy
+from .scenario import Guest, Scenario, Workload
+
+# Toolstack programs that dom0 runs, as installed below the toolstack's prefix.
+_TOOLSTACK = ("sbin/xl", "sbin/xenstored", "sbin/xenconsoled", "lib/xen/bin/xen-init-dom0",
+              "bin/xenstore-read", "bin/xenstore-write", "bin/xenstore-ls", "sbin/xenperf",
+              "lib/xen/bin/xenconsole", "sbin/xentrace")
+_REQUIRED = _TOOLSTACK[:6]
+_PREFIX = "usr"
+
+
+def dom0_image(
+    scenario: Scenario, policy: Policy, seed: int, artifacts: Artifacts, mode: str
+) -> bytes:
+    """The archive for one run; `mode` is "measure" or "shell"."""
+    archive = Archive()
+    _add_system(archive, artifacts)
+    _add_modules(archive, kmodules.ModuleTree(artifacts.kernel), kmodules.DOM0,
+                 artifacts.dom0_modules)
+    archive.add_file("init", ROOT / "guest-tests/dom0/init", 0o755)
+    for script in sorted((ROOT / "guest-tests/dom0/hotplug").iterdir()):
+        archive.add_file(f"etc/xen/scripts/{script.name}", script, 0o755)
+    for workload in ("wire", "bar"):
+        archive.add_file(f"lab/bin/{workload}", artifacts.workloads / workload, 0o755)
+
+    archive.add_text("lab/env", _environment(scenario, policy, mode))
+    archive.add_text("lab/policy", _policy_commands(scenario, policy))
+    archive.add_text("lab/measure", shlex.join(wire_command(scenario, seed)) + "\n")
+    archive.add_text("lab/banner", _banner(scenario, policy))
+    for kernel in sorted({guest.kernel for guest in scenario.guests}):
+        archive.add_file(f"lab/vmlinux-{kernel}", artifacts.guest_vmlinux(kernel), 0o644)
+        archive.add_bytes(f"lab/guest-{kernel}.cpio", _guest_base(artifacts, kernel))
+    for guest in scenario.guests:
+        archive.add_text(f"lab/guests/{guest.name}.cfg", guest_config(guest))
+        archive.add_text(f"lab/guests/{guest.name}.env", f"KERNEL={guest.kernel}\n")
+        archive.add_bytes(f"lab/guests/{guest.name}.cpio", _guest_layer(guest, seed))
+        if guest.disks:
+            archive.add_text(f"lab/guests/{guest.name}.prepare", _prepare_disks(guest), 0o755)
+    return archive.pack()
+
+
+def guest_config(guest: Guest) -> str:
+    """The guest's xl configuration file (xl.cfg(5))."""
+    lines = [
+        f'name = "{guest.name}"',
+        f'type = "{guest.type}"',
+        f'kernel = "/lab/vmlinux-{guest.kernel}"',
+        f'ramdisk = "/run/{guest.name}.img"',
+        'extra = "console=hvc0 quiet loglevel=4 panic=1 cryptomgr.notests rodata=off"',
+        f"memory = {guest.memory_mb}",
+        f"maxmem = {guest.memory_mb}",
+        f"vcpus = {guest.vcpus}",
+        f"cpu_weight = {guest.weight}",
+        f"cap = {guest.cap}",
+        'on_crash = "preserve"',
+        'on_reboot = "preserve"',
+    ]
+    if guest.pin is not None:
+        lines.append(f'cpus = "{guest.pin}"')
+    if guest.vif:
+        lines.append(f"vif = ['mac={guest.mac},bridge=br0,script=/etc/xen/scripts/vif']")
+    if guest.disks:
+        disks = ", ".join(
+            f"'format=raw, vdev={disk.name}, access=rw, "
+            f"script=/etc/xen/scripts/block, target=/run/disks/{guest.name}-{disk.name}'"
+            for disk in guest.disks
+        )
+        lines.append(f"disk = [{disks}]")
+    return "\n".join(lines) + "\n"
+
+
+def wire_command(scenario: Scenario, seed: int) -> list[str]:
+    """The traffic source's command line (guest-tests/workloads/README.md)."""
+    command = ["wire", "--duration-ms", str(round(scenario.duration_s * 1000)),
+               "--out", "/lab/out/wire.tsv"]
+    for client in scenario.clients:
+        command += ["--client", client.option(seed)]
+    return command
+
+
+def workload_command(workload: Workload, seed: int) -> str:
+    """The command that a guest runs, without its log."""
+    return shlex.join([f"/lab/bin/{workload.run}", *workload.arguments(seed)])
+
+
+def _environment(scenario: Scenario, policy: Policy, mode: str) -> str:
+    values = {
+        "MODE": mode,
+        "EXPECT": policy.expect,
+        "GUESTS": " ".join(guest.name for guest in scenario.guests),
+        "SETTLE": f"{scenario.settle_s:g}",
+        "LIMIT": f"{scenario.limit_s:g}",
+    }
+    return "".join(f"{key}={shlex.quote(value)}\n" for key, value in values.items())
+
+
+def _policy_commands(scenario: Scenario, policy: Policy) -> str:
+    lines = []
+    dom0 = scenario.dom0
+    if scenario.pcpus > 1 and dom0.pin is not None:
+        lines.append(f"xl vcpu-pin Domain-0 all {shlex.quote(dom0.pin)}")
+    lines += policy.commands
+    return "\n".join(lines) + "\n"
+
+
+def _banner(scenario: Scenario, policy: Policy) -> str:
+    guests = "\n".join(
+        f"  {guest.name:8} {guest.type:4} {guest.ip if guest.vif else '-':12} "
+        + ", ".join(workload_command(workload, 1).removeprefix("/lab/bin/")
+                    for workload in guest.workloads)
+        for guest in scenario.guests
+    )
+    return (
+        f"\n{scenario.title} under {policy.name}\n{guests}\n"
+        "\nThis is dom0.  Try: xl list; xl info; xl console NAME (leave with Ctrl-]);\n"
+        "sh /lab/measure measures the scenario (results in /lab/out/wire.tsv).\n"
+        "Power off with: poweroff -f.  Leave the machine at once with: Ctrl-A x\n\n"
+    )
+
+
+def _prepare_disks(guest: Guest) -> str:
+    """A script that makes the loop devices behind the guest's disks."""
+    lines = ["#!/bin/sh", "set -e", "mkdir -p /run/disks"]
+    for disk in guest.disks:
+        image = f"/run/disks/{guest.name}-{disk.name}.img"
+        # Written, not sparse: a hole would be read without touching the file's pages.
+        lines += [
+            f"dd if=/dev/zero of={image} bs=1M count={disk.size_mb} 2>/dev/null",
+            "loop=$(losetup -f)",
+            f"losetup $loop {image}",
+            f"ln -s $loop /run/disks/{guest.name}-{disk.name}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _guest_base(artifacts: Artifacts, kernel: str) -> bytes:
+    archive = Archive()
+    _add_busybox(archive)
+    _add_modules(archive, kmodules.ModuleTree(artifacts.guest_kernel(kernel)), kmodules.GUEST)
+    archive.add_file("init", ROOT / "guest-tests/guest/init", 0o755)
+    for program in ("echo", "hog", "blkread"):
+        archive.add_file(f"lab/bin/{program}", artifacts.workloads / program, 0o755)
+    return archive.pack()
+
+
+def _guest_layer(guest: Guest, seed: int) -> bytes:
+    """What is particular to one guest; stands before the common archive."""
+    archive = Archive()
+    persistent = all(disk.persistent for disk in guest.disks)
+    conf = {
+        "NAME": guest.name,
+        "ADDRESS": guest.ip if guest.vif else "",
+        "DISKS": " ".join(disk.name for disk in guest.disks),
+        "BLKFRONT": "" if persistent else "feature_persistent=0",
+    }
+    archive.add_text("lab/conf", "".join(f"{k}={shlex.quote(v)}\n" for k, v in conf.items()))
+    archive.add_text("lab/workloads", "".join(
+        f"{workload.name} {workload_command(workload, seed)}\n" for workload in guest.workloads))
+    return archive.pack()
+
+
+def _add_busybox(archive: Archive) -> None:
+    busybox = Path("/bin/busybox")
+    if not busybox.exists():
+        raise LabError("busybox is missing; `make deps` says what to install")
+    archive.add_file("bin/busybox", busybox, 0o755)
+    archive.add_char_device("dev/console", 5, 1)
+    archive.add_char_device("dev/null", 1, 3, 0o666)
+    for directory in ("proc", "sys", "run", "tmp", "sbin", "usr/bin", "usr/sbin"):
+        archive.add_dir(directory)
+
+
+def _add_modules(
+    archive: Archive, tree: kmodules.ModuleTree, wanted: tuple[str, ...],
+    own: Sequence[Path] = (),
+) -> None:
+    files = [*tree.in_load_order(wanted), *own]
+    for file in files:
+        archive.add_file(f"lab/modules/{file.name}", file, 0o644)
+    archive.add_text("lab/modules/order", "".join(f"{file.name}\n" for file in files))
+
+
+def _add_system(archive: Archive, artifacts: Artifacts) -> None:
+    """busybox, the toolstack and the shared libraries that it needs."""
+    _add_busybox(archive)
+    prefix = artifacts.tools / _PREFIX
+    programs = [prefix / program for program in _TOOLSTACK if (prefix / program).exists()]
+    for program in _REQUIRED:
+        if not (prefix / program).exists():
+            raise LabError(f"the toolstack lacks {program}; build it again with `make toolstack`")
+    for program in programs:
+        archive.add_file(f"{_PREFIX}/{program.relative_to(prefix)}", program, 0o755)
+    own_libraries = prefix / "lib"
+    for name, file in sorted(_libraries([*programs, artifacts.workloads / "wire"],
+                                        own_libraries).items()):
+        where = f"usr/lib/{name}" if file.is_relative_to(own_libraries) else f"lib64/{name}"
+        archive.add_file(where, file, 0o755)
+    archive.add_link("lib", "lib64")
+    archive.add_text("etc/xen/xl.conf", "")
+    archive.add_text("etc/passwd", "root:x:0:0:root:/:/bin/sh\n")
+
+
+def _libraries(programs: list[Path], own: Path) -> dict[str, Path]:
+    """Name -> file of every shared library that the programs load, by ldd(1)."""
+    found: dict[str, Path] = {}
+    for program in programs:
+        listing = subprocess.run(
+            ["ldd", program], env={"LD_LIBRARY_PATH": str(own), "PATH": "/usr/bin:/bin"},
+            capture_output=True, text=True, check=False)
+        for line in listing.stdout.splitlines():
+            name, arrow, rest = line.strip().partition(" => ")
+            if arrow and rest.startswith("not found"):
+                raise LabError(f"{program.name} needs the library {name}, which is missing")
+            if arrow:
+                found[name] = Path(rest.split(" (")[0])
+            elif name.startswith("/"):
+                loader = Path(name.split(" (")[0])
+                found[loader.name] = loader
+    # glibc loads it by itself at the first pthread_cancel().
+    libgcc = subprocess.run(["gcc", "-print-file-name=libgcc_s.so.1"], capture_output=True,
+                            text=True, check=True).stdout.strip()
+    found["libgcc_s.so.1"] = Path(libgcc)
+    return found

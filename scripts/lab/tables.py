@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Results as tables on the terminal, and figures as people read them."""
+
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from .results import worst_error
+
+LATENCIES = ("mean_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns")
+TITLES = {
+    "mean_ns": "mean",
+    "p50_ns": "p50",
+    "p90_ns": "p90",
+    "p99_ns": "p99",
+    "p99_9_ns": "p99.9",
+    "max_ns": "max",
+}
+
+
+def ms(nanoseconds: int | None) -> str:
+    """Milliseconds with three significant digits: 0.231, 63.9, 229."""
+    if nanoseconds is None:
+        return "-"
+    value = nanoseconds / 1_000_000
+    if value >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}" if value >= 0.9995 else f"{value:.3f}"
+
+
+def percent(ppm: int | None) -> str:
+    return (
+        "-" if ppm is None else f"{ppm / 10_000:+.2f}%".replace("-0.00%", "0.00%").replace("+0.00%", "0.00%")
+    )
+
+
+def share_error(run: dict) -> str:
+    worst = worst_error(run)
+    return "-" if worst is None else f"{percent(worst[0])} {worst[1]}"
+
+
+def probes(run: dict) -> list[tuple[str, dict, dict | None]]:
+    """Everything in a run that has a latency: (name, whole, learned)."""
+    rows = [(c["name"], c["whole"], c["learned"]) for c in run["clients"]]
+    return rows + [(f"{d['guest']}.{d['workload']}", d["latency"], None) for d in run["disks"]]
+
+
+def by_scenario(runs: list[dict]) -> dict[str, list[dict]]:
+    found: dict[str, list[dict]] = {}
+    for run in runs:
+        found.setdefault(run["scenario"]["name"], []).append(run)
+    return found
+
+
+def show_runs(console: Console, runs: list[dict], cached: set[tuple] = frozenset()) -> None:
+    """One table a scenario: a row for each policy and client."""
+    for name, some in by_scenario(runs).items():
+        seeds = {run["seed"] for run in some}
+        table = Table(
+            title=f"{name}: {some[0]['scenario']['title']}",
+            title_justify="left",
+            title_style="bold",
+            caption="latency in virtual ms; worst CPU share error of the domains that want CPU",
+            caption_justify="left",
+        )
+        table.add_column("policy", no_wrap=True)
+        if len(seeds) > 1:
+            table.add_column("seed", justify="right")
+        table.add_column("client", no_wrap=True)
+        for title in ("n", "lost", *TITLES.values(), "share error"):
+            table.add_column(title, justify="right", no_wrap=True)
+        table.add_column("", no_wrap=True)
+        for run in some:
+            mark = (
+                Text("incomplete", "red")
+                if not run["complete"]
+                else Text("cached", "dim")
+                if key(run) in cached
+                else Text("")
+            )
+            rows = probes(run) or [("-", None, None)]
+            for number, (probe, whole, _) in enumerate(rows):
+                first = number == 0
+                cells = [run["policy"]["name"] if first else ""]
+                if len(seeds) > 1:
+                    cells.append(str(run["seed"]) if first else "")
+                cells += [probe, *figures(whole), share_error(run) if first else "", mark if first else ""]
+                table.add_row(*cells, end_section=number == len(rows) - 1 and len(rows) > 1)
+        show(console, table)
+        for run in some:
+            if not run["complete"]:
+                console.print(
+                    f"{run['policy']['name']}, seed {run['seed']}: {run['error']['message']}",
+                    style="red",
+                    markup=False,
+                    highlight=False,
+                )
+                for line in run["error"]["details"]:
+                    console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+            for warning in run["warnings"]:
+                console.print(
+                    f"{run['policy']['name']}, seed {run['seed']}: note: {warning}",
+                    style="yellow",
+                    markup=False,
+                    highlight=False,
+                    soft_wrap=True,
+                )
+        console.print()
+
+
+def show(console: Console, table: Table) -> None:
+    """Prints a table whole: on a narrow terminal lines wrap, figures are never cut off."""
+    wanted = Measurement.get(console, console.options.update(max_width=400), table).maximum
+    console.print(table, width=max(wanted, 1), crop=False, no_wrap=True, overflow="ignore")
+
+
+def figures(summary: dict | None) -> list[str]:
+    if summary is None:
+        return ["-"] * (2 + len(LATENCIES))
+    return [str(summary["n"]), str(summary["lost"]), *(ms(summary[k]) for k in LATENCIES)]
+
+
+def key(run: dict) -> tuple:
+    return run["scenario"]["name"], run["policy"]["name"], run["seed"]
