@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The laboratory on the real system: Xen boots, guests run, figures come out.
+
+Every run is in virtual time and repeats exactly, so nothing here is retried.
+A failure leaves the run's directory in out/check; `lab run smoke --policy P`
+replays it.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lab import paths, policy, scenario, workers
+from lab.cache import Cache, digests
+from lab.progress import Board
+
+pytestmark = pytest.mark.booted
+
+OUT = paths.OUT / "check"
+POLICIES = ("credit", "credit-1ms", "credit2", "credit2-rl0", "rtds", "tavs", "tavs-debug",
+            "credit-pristine", "credit2-pristine")
+# What no log of Xen or dom0 may have.
+COMPLAINT = re.compile(r"BUG|Assertion|WARN|panic|Oops|general protection|Call Trace|soft lockup")
+EXPECTED = "WARNING: This is experimental software in development."    # what rtds says of itself
+
+
+def measure(wanted, out, tmp_path_factory, fresh=True):
+    """Runs (scenario, policy) pairs side by side; returns the outcomes in their order."""
+    artifacts = paths.load_artifacts()
+    jobs = [workers.Job(s, p, 1, artifacts, workers.rundir(out, s.name, p.name, 1), fresh)
+            for s, p in wanted]
+    cache = Cache(tmp_path_factory.mktemp("cache"))
+    with Board(Console(file=sys.stderr), len(jobs)) as board:
+        return workers.run_all(jobs, os.cpu_count() or 1, board, cache)
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory):
+    """The smoke scenario under every policy, and once more under tavs: name -> (run, directory)."""
+    shutil.rmtree(OUT, ignore_errors=True)
+    known, chosen = policy.load(), scenario.find("smoke")
+    outcomes = measure([(chosen, known[name]) for name in POLICIES], OUT, tmp_path_factory)
+    (again,) = measure([(chosen, known["tavs"])], OUT / "again", tmp_path_factory)
+    runs = {name: (outcome.run, workers.rundir(OUT, "smoke", name, 1))
+            for name, outcome in zip(POLICIES, outcomes, strict=True)}
+    return runs | {"again": (again.run, workers.rundir(OUT / "again", "smoke", "tavs", 1))}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_boots_and_serves(smoke, name):
+    run, directory = smoke[name]
+    assert run["complete"], run["error"]
+    meta = json.loads((directory / "raw/meta.json").read_text())
+    assert meta["scheduler"] == policy.load()[name].expect
+    clients = {client["name"]: client for client in run["clients"]}
+    assert set(clients) == {"c1", "c2"}                      # one into the PV guest, one into the PVH one
+    for client in clients.values():
+        assert client["whole"]["n"] == 10 and client["whole"]["lost"] == 0
+    disks = {disk["guest"]: disk for disk in run["disks"]}
+    assert disks["pv1"]["latency"]["n"] > 20 and disks["pvh1"]["latency"]["n"] > 20
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_nobody_complains(smoke, name):
+    _, directory = smoke[name]
+    logs = [directory / "serial.log", *(directory / "raw/console").glob("*.log")]
+    assert len(logs) == 3
+    complaints = [line for log in logs for line in log.read_text(errors="replace").splitlines()
+                  if COMPLAINT.search(line) and EXPECTED not in line]
+    assert complaints == []
+
+
+def test_the_same_inputs_give_the_same_bytes(smoke):
+    (first, one), (second, two) = smoke["tavs"], smoke["again"]
+    assert digests(one) == digests(two)
+    assert (one / "results.json").read_bytes() == (two / "results.json").read_bytes()
+    assert first["ran"]["fingerprint"] == second["ran"]["fingerprint"]
+
+
+@pytest.mark.parametrize("scheduler", ["credit", "credit2"])
+def test_our_hooks_do_not_change_what_others_do(smoke, scheduler):
+    """A hook costs others some instructions; the shares that they give must stay the same.
+
+    Ten latencies under credit say nothing: some instructions earlier or later, a
+    request falls into another time slice.  test_latencies_match_upstream has more.
+    """
+    ours, theirs = smoke[scheduler][0], smoke[f"{scheduler}-pristine"][0]
+    for mine, upstream in zip(ours["domains"], theirs["domains"], strict=True):
+        assert mine["cpu_ns"] == pytest.approx(upstream["cpu_ns"], rel=0.02, abs=5_000_000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheduler", ["credit", "credit2"])
+def test_latencies_match_upstream(scheduler, tmp_path, tmp_path_factory):
+    """A hundred requests: the undisturbed guest's median to 2%, the mixed one's mean to 25%."""
+    known = policy.load()
+    wanted = [(scenario.find(name), known[scheduler + suffix])
+              for name in ("io", "mixed") for suffix in ("", "-pristine")]
+    io, io_upstream, mixed, mixed_upstream = (
+        outcome.run["clients"][0]["whole"]
+        for outcome in measure(wanted, tmp_path, tmp_path_factory))
+    assert io["p50_ns"] == pytest.approx(io_upstream["p50_ns"], rel=0.02)
+    assert mixed["mean_ns"] == pytest.approx(mixed_upstream["mean_ns"], rel=0.25)
+
+
+MINIMAL = """
+title = "one guest"
+limit_s = {limit}
+settle_s = 1
+duration_s = 1
+pcpus = {pcpus}
+[[guest]]
+name = "d1"
+memory_mb = {memory}
+[[guest.workload]]
+run = "hog"
+"""
+
+
+def minimal(directory, limit=60, pcpus=1, memory=128):
+    file = directory / "minimal.toml"
+    file.write_text(MINIMAL.format(limit=limit, pcpus=pcpus, memory=memory))
+    return scenario.load(file)
+
+
+@pytest.fixture(scope="session")
+def odd(tmp_path_factory):
+    """Runs that should fail, each in its own way, and one that needs a second pCPU."""
+    directory = tmp_path_factory.mktemp("odd")
+    known = policy.load()
+    pool = policy.parse("pool=sched=credit2; xl cpupool-cpu-remove Pool-0 1; "
+                        "xl cpupool-create 'name=\"t\"' 'sched=\"tavs\"' 'cpus=[\"1\"]'; xl cpupool-list; "
+                        "xl cpupool-migrate d1 t; xl cpupool-list; xl cpupool-migrate d1 Pool-0; "
+                        "xl cpupool-destroy t; xl cpupool-cpu-add Pool-0 1; xl cpupool-list", known)
+    wanted = {
+        "fallback": (minimal(directory), policy.Policy("fallback", "", "sched=nosuch", expect="tavs")),
+        "limit": (minimal(directory, limit=9), policy.parse("limit=sched=tavs", known)),
+        "starved": (minimal(directory, memory=80), policy.parse("starved=sched=tavs", known)),
+        "command": (minimal(directory), policy.parse("command=sched=tavs; xl sched-credit2 -s -r 1", known)),
+        "pool": (minimal(directory, pcpus=2), pool),
+    }
+    outcomes = measure(wanted.values(), OUT / "odd", tmp_path_factory)
+    return {name: (outcome.run, workers.rundir(OUT / "odd", "minimal", wanted[name][1].name, 1))
+            for name, outcome in zip(wanted, outcomes, strict=True)}
+
+
+def test_a_scheduler_that_is_not_the_one_asked_for_is_refused(odd):
+    run, _ = odd["fallback"]
+    assert run["error"]["message"] == "the scheduler 'credit2' runs, not 'tavs' that the policy asks for"
+
+
+def test_a_run_beyond_its_limit_shows_consoles_and_run_queues(odd):
+    run, _ = odd["limit"]
+    assert not run["complete"]
+    assert run["error"]["message"] == "the run took longer than its limit of 9 s"
+    details = run["error"]["details"]
+    assert details[0] == "--- console of d1"
+    assert any(line.endswith("(tavs)") for line in details[details.index("--- Xen's run queues"):])
+
+
+def test_a_guest_that_cannot_be_created_is_named_with_the_reason(odd):
+    run, _ = odd["starved"]
+    assert not run["complete"]
+    assert re.fullmatch("xl create d1: .*Out of memory", run["error"]["message"])
+
+
+def test_a_command_of_the_policy_that_fails_is_named(odd):
+    run, _ = odd["command"]
+    assert not run["complete"] and run["error"]["message"].startswith("policy: ")
+
+
+def test_a_cpupool_under_tavs_lives_and_dies(odd):
+    run, directory = odd["pool"]
+    assert run["complete"], run["error"]
+    lists = [line.split() for line in (directory / "raw/policy.log").read_text().splitlines()]
+    pools = [(line[0], line[2], line[4]) for line in lists if len(line) == 5 and line[0] in ("Pool-0", "t")]
+    assert pools == [("Pool-0", "credit2", "2"), ("t", "tavs", "0"),
+                     ("Pool-0", "credit2", "1"), ("t", "tavs", "1"),
+                     ("Pool-0", "credit2", "2")]
+
+
+def test_an_interrupted_run_leaves_no_machine_behind(tmp_path):
+    out = tmp_path / "interrupted"
+    lab = subprocess.Popen(
+        [sys.executable, "-m", "lab", "run", "smoke", "--policy", "tavs", "--fresh", "--out", str(out)],
+        env=os.environ | {"PYTHONPATH": str(paths.ROOT / "scripts")}, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+        # A background job of a shell has it ignored, and hands that down.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    try:
+        machine = await_machine(lab.pid)
+        os.killpg(lab.pid, signal.SIGINT)                    # what Ctrl-C does
+        assert lab.wait(timeout=60) == 130
+        deadline = time.monotonic() + 20
+        while Path(f"/proc/{machine}").exists():
+            assert time.monotonic() < deadline, "QEMU is still there"
+            time.sleep(0.1)
+    finally:
+        lab.kill()
+    (run,) = json.loads((out / "smoke/tavs/seed-1/results.json").read_text())["runs"]
+    assert not run["complete"] and run["error"]["message"] == "interrupted"
+
+
+def await_machine(ancestor: int) -> int:
+    """The process id of the QEMU below `ancestor`, once there is one."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        parents = {}
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            try:
+                name, _, rest = stat.read_text().partition(") ")
+            except OSError:
+                continue
+            parents[int(stat.parent.name)] = (int(rest.split()[1]), name.partition("(")[2])
+        for pid, (_, name) in parents.items():
+            above = pid
+            while name.startswith("qemu-system") and above in parents:
+                above = parents[above][0]
+                if above == ancestor:
+                    return pid
+        time.sleep(0.2)
+    raise AssertionError("no QEMU was started")

@@ -1,0 +1,185 @@
+"""The scheduler simulator, tools/tests/sched: fixed seeds, broken schedulers, adversaries.
+
+About a minute. Each test prints what it counted; `make soak SEEDS=N` does more.
+"""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "tools/tests/sched"
+TREE = Path(os.environ.get("SIM_TREE", ROOT / "build/tree"))
+OUT = Path(os.environ.get("SIM_OUT", ROOT / "build/sim"))
+JOBS = str(os.cpu_count() or 1)
+
+# A mutant and what has to find it: words of the failure.
+MUTANTS = {
+    "lost-wake": ("explore", "is lost: runnable, but neither running nor on a queue"),
+    "wrong-order": ("explore", "is behind"),
+    "leaked-credit": ("explore", "was charged"),
+    "lock-inversion": ("explore", "lock order is a cycle"),
+    "allocates-locked": ("explore", "memory is allocated with interrupts off"),
+    "starved-unit": ("mixed", "without running; the bound is"),
+}
+
+
+def make(*targets):
+    made = subprocess.run(["make", "-s", "-j", JOBS, "-C", SOURCE, f"TREE={TREE}", f"OUT={OUT}", *targets],
+                          capture_output=True, text=True)
+    assert made.returncode == 0, (made.stdout + made.stderr)[-4000:]
+
+
+def call(program, *args, status=0):
+    ran = subprocess.run([program, *args], capture_output=True, text=True, timeout=300)
+    assert ran.returncode == status, (ran.stdout + ran.stderr)[-4000:]
+    return ran.stdout + ran.stderr
+
+
+@pytest.fixture(scope="module")
+def sim():
+    make("all")
+    return OUT / "sched-sim"
+
+
+def scenario(name):
+    return str(SOURCE / "scenarios" / f"{name}.sim")
+
+
+def cpu_seconds(text, domain):
+    return float(re.search(rf"^{domain} +\d+ +([\d.]+)", text, re.M)[1])
+
+
+def latency(text, client="c1"):
+    n, mean, p50, p90, p99, most = re.search(
+        rf"^{client} +(\d+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)", text, re.M).groups()
+    return {"n": int(n), "mean": float(mean), "p50": float(p50), "p99": float(p99), "max": float(most)}
+
+
+@pytest.mark.parametrize("scheduler, seeds", [("credit", 1000), ("tavs", 1000), ("credit2", 300), ("rtds", 300),
+                                              ("null", 300)])
+def test_fixed_seeds_are_clean(sim, scheduler, seeds):
+    text = call(sim, "soak", "--boot", f"sched={scheduler}", "--seeds", str(seeds), "--jobs", JOBS)
+    print(text)
+    assert ", 0 failures" in text
+
+
+def test_the_same_seed_leaves_the_same_trace(sim):
+    text = call(sim, "soak", "--boot", "sched=tavs", "--against", "sched=tavs", "--seeds", "200", "--jobs", JOBS)
+    print(text)
+    assert ", 0 failures" in text
+
+
+def test_two_runs_record_the_same_bytes(sim, tmp_path):
+    for name in "ab":
+        call(sim, "run", scenario("mixed"), "--duration", "20", "--record", str(tmp_path / name))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert (tmp_path / "a").stat().st_size > 10000
+
+
+def test_another_scheduler_leaves_another_trace(sim):
+    text = call(sim, "soak", "--boot", "sched=credit", "--against", "sched=credit2", "--seeds", "3", status=3)
+    assert "traces differ" in text
+
+
+@pytest.mark.parametrize("mutant", sorted(MUTANTS))
+def test_a_broken_scheduler_is_caught(sim, mutant):
+    make(f"{OUT.resolve()}/mutants/{mutant}/sched-sim")
+    program = OUT / "mutants" / mutant / "sched-sim"
+    how, words = MUTANTS[mutant]
+    if how == "explore":
+        text = call(program, "soak", "--boot", "sched=credit", "--seeds", "200", "--max-failures", "1", status=3)
+        # The failure comes with a replay that fails in the same way.
+        only = re.search(r"--seed (\d+) --only ([\d,]+)( --no-preempt)?", text)
+        replay = call(program, "explore", "--boot", "sched=credit", "--seed", only[1], "--only", only[2],
+                      *(["--no-preempt"] if only[3] else []), status=3)
+        assert "FAILURE" in replay
+    else:
+        text = call(program, "run", scenario(how), "--duration", "30", status=3)
+    print(text)
+    assert words in text
+
+
+def test_latency_of_a_mixed_guest_as_booted(sim):
+    """The booted laboratory says 70.3, 3.90 and 1.41 ms."""
+    for boot, low, high in (("sched=credit", 60, 80), ("sched=credit2", 3, 5),
+                            ("sched=credit2 sched_ratelimit_us=0", 1, 2)):
+        got = latency(call(sim, "run", scenario("mixed"), "--boot", boot))
+        print(boot, got)
+        assert low < got["mean"] < high
+
+
+def test_adversaries_of_credit(sim):
+    """What credit fails is there to be seen; the causes are in docs/findings.md."""
+    evader = cpu_seconds(call(sim, "run", scenario("tick-evader")), "evader")
+    sleeper = cpu_seconds(call(sim, "run", scenario("sleeper")), "sleeper")
+    alone = cpu_seconds(call(sim, "run", scenario("sleeper-1cpu")), "sleeper")
+    busy = cpu_seconds(call(sim, "run", scenario("bursts")), "busy")
+    io = cpu_seconds(call(sim, "run", scenario("io-intensive")), "d1")
+    print(f"tick evader {evader} s of 20 (fair 3.3); sleeper {sleeper} of 30, on one pCPU {alone} (fair 5.0); "
+          f"always busy beside bursts {busy} (fair 5.0); I/O-intensive {io} (fair 5.0)")
+    assert evader > 15 and sleeper > 8 and 4.5 < alone < 5.5 and busy < 2.5 and io < 4.2
+
+
+@pytest.mark.parametrize("text, words", [
+    ("machine pcpus=0\n", "1: pcpus is 1 to"),
+    ("machine\ndomain d1\ntask d1 x : run 5\n", "3: '5' is not a time"),
+    ("domain d1\ntask d1 x : jump 5ms\n", "2: tasks cannot 'jump'"),
+    ("task d9 x : run 5ms\n", "1: there is no vCPU d9.0"),
+    ("boot sched=credit nonsense=1\n", "Xen does not know 'nonsense=1'"),
+    ("what is this\n", "1: 'what' is none of"),
+])
+def test_bad_scenarios_name_the_line(sim, tmp_path, text, words):
+    bad = tmp_path / "bad.sim"
+    bad.write_text(text)
+    assert words in call(sim, "run", str(bad), status=2)
+
+
+def replays():
+    text = (ROOT / "docs/findings.md").read_text()
+    return re.findall(r"^    sched-sim (explore .*)$", text, re.M)
+
+
+@pytest.mark.parametrize("replay", replays(), ids=lambda r: re.search(r"--strict (\S+)", r)[1])
+def test_findings_replay(sim, replay):
+    """Each replay in docs/findings.md fails when it is strict about it, and is clean when it is not."""
+    text = call(sim, *replay.split(), status=3)
+    print(re.search(r"FAILURE.*", text)[0])
+    clean = call(sim, *re.sub(r"--strict \S+ ", "", replay).split())
+    assert "clean" in clean
+
+
+SIM_PY = SOURCE / "sim.py"
+
+
+def front_end(sim, *args):
+    ran = subprocess.run(["python3", SIM_PY, *args], capture_output=True, text=True, timeout=300,
+                         env={**os.environ, "SCHED_SIM": str(sim)})
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "guest-tests/scenarios").glob("*.toml")), ids=lambda p: p.stem)
+def test_the_laboratory_s_scenarios_are_simulated(sim, path):
+    status, text = front_end(sim, "run", str(path), "--policy", "credit", "--policy", "tavs", "--duration", "5")
+    assert status == 0, text
+    assert re.search(r"^dom0 ", text, re.M)
+
+
+def test_records_become_traces(sim, tmp_path):
+    call(sim, "run", scenario("tick-evader"), "--duration", "2", "--record", str(tmp_path / "r"))
+    status, text = front_end(sim, "perfetto", str(tmp_path / "r"), str(tmp_path / "r.json"))
+    assert status == 0, text
+    events = json.loads((tmp_path / "r.json").read_text())["traceEvents"]
+    ran = sum(e["dur"] for e in events if e["ph"] == "X" and e["pid"] == 0)
+    assert 1.99e6 < ran < 2.01e6        # microseconds: one pCPU, always busy
+    status, text = front_end(sim, "explain", str(tmp_path / "r"))
+    thief = re.search(r"^d1 +([\d.]+) +\d+ +(\d+)", text, re.M)
+    assert float(thief[1]) > 1.5 and int(thief[2]) == 0
+
+
+def test_unknown_names_are_one_line(sim):
+    assert front_end(sim, "run", "nothing") == (1, "error: there is no scenario nothing\n")
