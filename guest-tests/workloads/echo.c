@@ -249,6 +249,8 @@ int main(int argc, char **argv)
 
 	parse_args(&program, argc, argv);
 
+	/* Whoever can reach the port can also ask for the end. */
+	stop_init();
 	clock_init();
 	fd = listening_socket();
 	samples_open(&samples, log_path, "recv_ns\treply_ns\tbytes", capacity);
@@ -257,7 +259,6 @@ int main(int argc, char **argv)
 			units_per_ms = work_units_per_ms();
 		work = work_units(work_us, units_per_ms);
 	}
-	stop_init();
 
 	if (proto == UDP)
 		serve_udp(fd);

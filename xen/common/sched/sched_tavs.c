@@ -200,11 +200,9 @@ struct tavs_unit {
     s_time_t boosted;       /* length of the present boost until now */
     s_time_t budget;        /* boosted time that it owns */
     unsigned int flags;     /* UNIT_* */
+    enum tavs_reason reason; /* of the present boost */
 
-    /* Statistics; of the time that it ran, in nanoseconds. */
-    uint64_t run_time, boost_time;
-    unsigned long events, boosts, denied;
-    unsigned long blocked, revoked, capped, hits;
+    struct tavs_stats stats;
 };
 
 #define TAVS_UNIT(unit) \
@@ -230,15 +228,15 @@ static void set_boosted(const struct sched_unit *unit, bool boosted)
 
 /* The boost of a unit that is in no queue ends. */
 static void end_boost(struct sched_unit *unit, struct tavs_unit *tu,
-                      unsigned long *outcome)
+                      enum tavs_end end)
 {
     const struct vcpu *v = unit_vcpu(unit);
 
     ASSERT(tu->flags & UNIT_BOOSTED);
 
-    (*outcome)++;
+    tu->stats.ends[tu->reason][end]++;
     if ( v && v->tavs && v->tavs->hit )
-        tu->hits++;
+        tu->stats.hits[tu->reason]++;
 
     tu->flags &= ~UNIT_BOOSTED;
     set_boosted(unit, false);
@@ -247,18 +245,18 @@ static void end_boost(struct sched_unit *unit, struct tavs_unit *tu,
 
 /* Charge the running unit up to now. */
 static void charge(const struct sched_unit *unit, struct tavs_unit *tu,
-                       s_time_t now)
+                   s_time_t now)
 {
     s_time_t ran = max(now - tu->since, (s_time_t)0);
 
     tu->since = now;
-    tu->run_time += ran;
+    tu->stats.run_time += ran;
     tu->budget += ran * ACCESS_ONCE(unit->domain->tavs.pbratio) / 1000;
 
     if ( tu->flags & UNIT_BOOSTED )
     {
         tu->boosted += ran;
-        tu->boost_time += ran;
+        tu->stats.boost_time += ran;
         tu->budget -= ran;
     }
     else
@@ -299,11 +297,11 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
         s_time_t left = ACCESS_ONCE(tavs_boost_cap) - tu->boosted;
 
         if ( !runnable )
-            end_boost(unit, tu, &tu->blocked);
+            end_boost(unit, tu, TAVS_END_BLOCKED);
         else if ( v && v->tavs && v->tavs->revoke )
-            end_boost(unit, tu, &tu->revoked);
+            end_boost(unit, tu, TAVS_END_REVOKED);
         else if ( left <= TAVS_CAP_SLOP )
-            end_boost(unit, tu, &tu->capped);
+            end_boost(unit, tu, TAVS_END_CAPPED);
         else if ( !tasklet && !credit_unit_yields(unit) )
         {
             *tslice = left;
@@ -394,7 +392,7 @@ static const struct credit_policy tavs_policy = {
     .hold_priority = hold_priority,
 };
 
-void tavs_sched_event(struct vcpu *v)
+void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
 {
     struct sched_unit *unit;
     const struct sched_resource *sr;
@@ -413,27 +411,35 @@ void tavs_sched_event(struct vcpu *v)
         goto out;
 
     tu = TAVS_UNIT(unit);
-    tu->events++;
+    tu->stats.events++;
 
     /* By us: it waits its turn.  By credit, as it woke up: nothing to add. */
     if ( credit_unit_boosted(unit) || (tu->flags & UNIT_BOOSTED) )
-        goto out;
-
-    if ( !v->domain->tavs.driver )
     {
-        if ( !v->domain->tavs.pbratio || tu->budget < tavs_boost_cap )
-        {
-            tu->denied++;
-            goto out;
-        }
+        tu->stats.refused[TAVS_REFUSED_AHEAD]++;
+        goto out;
+    }
 
-        tu->flags |= UNIT_BOOSTED;
-        tu->boosted = 0;
+    if ( reason == TAVS_REASON_DRIVER )
+        tu->flags |= UNIT_AHEAD;
+    else if ( !ACCESS_ONCE(v->domain->tavs.pbratio) )
+    {
+        tu->stats.refused[TAVS_REFUSED_OFF]++;
+        goto out;
+    }
+    else if ( tu->budget < ACCESS_ONCE(tavs_boost_cap) )
+    {
+        tu->stats.refused[TAVS_REFUSED_BUDGET]++;
+        goto out;
     }
     else
-        tu->flags |= UNIT_AHEAD;
+    {
+        tu->flags |= UNIT_BOOSTED;
+        tu->boosted = 0;
+        tu->reason = reason;
+    }
 
-    tu->boosts++;
+    tu->stats.boosts[reason]++;
     credit_unit_boost(unit);
 
  out:
@@ -455,7 +461,7 @@ static void cf_check tavs_unit_sleep(const struct scheduler *ops,
 
     tu->flags &= ~UNIT_AHEAD;
     if ( tu->flags & UNIT_BOOSTED )
-        end_boost(unit, tu, &tu->blocked);
+        end_boost(unit, tu, TAVS_END_BLOCKED);
 }
 
 static void cf_check tavs_unit_wake(const struct scheduler *ops,
@@ -471,7 +477,7 @@ static void cf_check tavs_unit_wake(const struct scheduler *ops,
 
         /* It was paused between leave() and the choice that followed. */
         if ( tu->flags & UNIT_BOOSTED )
-            end_boost(unit, tu, &tu->blocked);
+            end_boost(unit, tu, TAVS_END_BLOCKED);
     }
 
     csched_unit_wake(ops, unit);
@@ -543,12 +549,9 @@ static void cf_check tavs_dump(const struct scheduler *ops)
         {
             const struct tavs_unit *tu = TAVS_UNIT(unit);
 
-            printk("\t  [%u.%u] run=%"PRIu64"us boosted=%"PRIu64"us budget=%"PRI_stime"us\n"
-                   "\t  events=%lu boosts=%lu (hit=%lu revoked=%lu blocked=%lu capped=%lu) denied=%lu\n",
-                   d->domain_id, unit->unit_id, tu->run_time / 1000,
-                   tu->boost_time / 1000, tu->budget / 1000,
-                   tu->events, tu->boosts, tu->hits, tu->revoked, tu->blocked,
-                   tu->capped, tu->denied);
+            printk("\t  [%u.%u] budget=%"PRI_stime"us\n",
+                   d->domain_id, unit->unit_id, tu->budget / 1000);
+            tavs_dump_stats(&tu->stats);
             tavs_dump_vcpu(unit->vcpu_list);
         }
     }

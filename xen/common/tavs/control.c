@@ -121,6 +121,31 @@ void tavs_dump_params(void)
            tavs_params.forgive / MILLISECS(1));
 }
 
+void tavs_dump_stats(const struct tavs_stats *stats)
+{
+    static const char *const reasons[] = {
+        [TAVS_REASON_ANY]    = "any",
+        [TAVS_REASON_BLOCK]  = "block",
+        [TAVS_REASON_NET]    = "net",
+        [TAVS_REASON_DRIVER] = "driver",
+    };
+    unsigned int i;
+
+    printk("\t  run=%"PRIu64"us boosted=%"PRIu64"us events=%"PRIu64" off=%"PRIu64" budget=%"PRIu64" ahead=%"PRIu64"\n",
+           stats->run_time / 1000, stats->boost_time / 1000, stats->events,
+           stats->refused[TAVS_REFUSED_OFF],
+           stats->refused[TAVS_REFUSED_BUDGET],
+           stats->refused[TAVS_REFUSED_AHEAD]);
+
+    for ( i = 0; i < TAVS_REASONS; i++ )
+        if ( stats->boosts[i] )
+            printk("\t  boosts for %s: %"PRIu64" (hit=%"PRIu64" revoked=%"PRIu64" blocked=%"PRIu64" capped=%"PRIu64")\n",
+                   reasons[i], stats->boosts[i], stats->hits[i],
+                   stats->ends[i][TAVS_END_REVOKED],
+                   stats->ends[i][TAVS_END_BLOCKED],
+                   stats->ends[i][TAVS_END_CAPPED]);
+}
+
 void tavs_dump_vcpu(struct vcpu *v)
 {
     struct tavs_vcpu *tv = v->tavs;
@@ -135,6 +160,9 @@ void tavs_dump_vcpu(struct vcpu *v)
     printk("\t  tasks: believed=%u switches=%lu pos=%lu neg=%lu amb=%lu lost=%lu kernel=%#lx cur=%#lx\n",
            t->believed, t->switches, t->positives, t->negatives, t->ambiguous,
            t->lost, v->domain->tavs.kernel, t->cur);
+    printk("\t  no boost: no task=%d uncorrelated=%d\n",
+           atomic_read(&tv->refused[TAVS_REFUSED_NO_TASK]),
+           atomic_read(&tv->refused[TAVS_REFUSED_UNCORRELATED]));
 
     for ( i = 0; i < TAVS_TASK_SETS; i++ )
     {

@@ -199,7 +199,7 @@ void tavs_event(struct vcpu *v, const struct evtchn *chn)
     if ( d->tavs.driver )
     {
         if ( !v->is_running && is_io(d, chn) )
-            tavs_sched_event(v);
+            tavs_sched_event(v, TAVS_REASON_DRIVER);
         return;
     }
 
@@ -208,8 +208,13 @@ void tavs_event(struct vcpu *v, const struct evtchn *chn)
 
     write_atomic(&tv->event, NOW());
 
-    if ( !v->is_running && tavs_vcpu_wants_boost(v) )
-        tavs_sched_event(v);
+    if ( v->is_running )
+        return;
+
+    if ( tavs_vcpu_wants_boost(v) )
+        tavs_sched_event(v, TAVS_REASON_ANY);
+    else
+        atomic_inc(&tv->refused[TAVS_REFUSED_NO_TASK]);
 }
 
 /*

@@ -22,6 +22,46 @@ extern s_time_t tavs_boost_cap;         /* the longest single boost */
 extern s_time_t tavs_boost_burst;       /* the most budget that can be saved */
 extern uint16_t tavs_pbratio;           /* permille, of domains created later */
 
+/* Why a boost began. */
+enum tavs_reason {
+    TAVS_REASON_ANY,            /* any I/O event: correlation is off */
+    TAVS_REASON_BLOCK,          /* a block was read for an I/O-bound task */
+    TAVS_REASON_NET,            /* a packet came for an I/O-bound task */
+    TAVS_REASON_DRIVER,         /* a queued driver domain, not by budget */
+    TAVS_REASONS
+};
+
+/* How it ended. */
+enum tavs_end {
+    TAVS_END_REVOKED,           /* switch to a task that is not I/O-bound */
+    TAVS_END_BLOCKED,           /* nothing more to run, or put to sleep */
+    TAVS_END_CAPPED,            /* it used up the cap */
+    TAVS_ENDS
+};
+
+/* Why an event for a vCPU that was not running did not boost it. */
+enum tavs_refusal {
+    TAVS_REFUSED_NO_TASK,       /* no task of it is believed to be I/O-bound */
+    TAVS_REFUSED_UNCORRELATED,  /* the event is not for such a task */
+    TAVS_REFUSED_OFF,           /* PBratio is 0 */
+    TAVS_REFUSED_BUDGET,        /* not enough budget for one boost */
+    TAVS_REFUSED_AHEAD,         /* boosted already, by us or by credit */
+    TAVS_REFUSALS
+};
+
+/*
+ * Statistics of a unit, for its scheduler's lifetime.  Protected by the
+ * schedule lock; read without it for display.
+ */
+struct tavs_stats {
+    uint64_t events;                            /* that asked for a boost */
+    uint64_t boosts[TAVS_REASONS];
+    uint64_t hits[TAVS_REASONS];                /* an I/O-bound task ran */
+    uint64_t ends[TAVS_REASONS][TAVS_ENDS];
+    uint64_t refused[TAVS_REFUSALS];            /* from REFUSED_OFF on */
+    uint64_t run_time, boost_time;              /* in nanoseconds */
+};
+
 /*
  * Task awareness of a vCPU.  It hangs off struct vcpu, so what was learned
  * survives a move to another cpupool.
@@ -55,6 +95,12 @@ struct tavs_vcpu {
      * hit:     an I/O-bound task was switched to during the boost.
      */
     bool active, boosted, revoke, hit;
+
+    /*
+     * Events that asked for no boost, by reason, up to REFUSED_UNCORRELATED.
+     * Counted by whoever sends, under no common lock.
+     */
+    atomic_t refused[TAVS_REFUSED_UNCORRELATED + 1];
 };
 
 /* task tracking, called by the scheduler with the schedule lock held */
@@ -74,11 +120,13 @@ static inline bool tavs_vcpu_wants_boost(const struct vcpu *v)
 
 /*
  * An event for v has become pending: let the scheduler, if it is tavs, decide
- * whether v goes ahead.  Takes the schedule lock.
+ * whether v goes ahead.  `reason` is what a boost would be for; of a driver
+ * domain it is TAVS_REASON_DRIVER.  Takes the schedule lock.
  */
-void tavs_sched_event(struct vcpu *v);
+void tavs_sched_event(struct vcpu *v, enum tavs_reason reason);
 
 void tavs_dump_params(void);
+void tavs_dump_stats(const struct tavs_stats *stats);
 void tavs_dump_vcpu(struct vcpu *v);
 
 #endif /* __TAVS_PRIVATE_H__ */
