@@ -86,16 +86,17 @@ def test_the_same_inputs_give_the_same_bytes(smoke):
     assert first["ran"]["fingerprint"] == second["ran"]["fingerprint"]
 
 
-@pytest.mark.parametrize("scheduler", ["credit", "credit2"])
-def test_our_hooks_do_not_change_what_others_do(smoke, scheduler):
+@pytest.mark.parametrize("scheduler, slice_ns", [("credit", 30_000_000), ("credit2", 2_000_000)])
+def test_our_hooks_do_not_change_what_others_do(smoke, scheduler, slice_ns):
     """A hook costs others some instructions; the shares that they give must stay the same.
 
-    Ten latencies under credit say nothing: some instructions earlier or later, a
-    request falls into another time slice.  test_latencies_match_upstream has more.
+    But for where the window cuts a time slice, at each of its ends: some instructions
+    earlier or later, another guest has it.  For the same reason ten latencies say
+    nothing; test_latencies_match_upstream has more.
     """
     ours, theirs = smoke[scheduler][0], smoke[f"{scheduler}-pristine"][0]
     for mine, upstream in zip(ours["domains"], theirs["domains"], strict=True):
-        assert mine["cpu_ns"] == pytest.approx(upstream["cpu_ns"], rel=0.02, abs=5_000_000)
+        assert mine["cpu_ns"] == pytest.approx(upstream["cpu_ns"], rel=0, abs=2 * slice_ns)
 
 
 @pytest.mark.slow
