@@ -20,7 +20,7 @@ from .cpio import Archive
 from .errors import LabError
 from .paths import ROOT
 from .policy import Policy
-from .scenario import Guest, Scenario, Workload
+from .scenario import Dom0, Guest, Scenario, Workload, mixed_seed
 
 # Toolstack programs that dom0 runs, as installed below the toolstack's prefix.
 _TOOLSTACK = ("sbin/xl", "sbin/xenstored", "sbin/xenconsoled", "lib/xen/bin/xen-init-dom0",
@@ -28,6 +28,9 @@ _TOOLSTACK = ("sbin/xl", "sbin/xenstored", "sbin/xenconsoled", "lib/xen/bin/xen-
               "lib/xen/bin/xenconsole", "sbin/xentrace")
 _REQUIRED = _TOOLSTACK[:6]
 _PREFIX = "usr"
+BOOT_DELAY_MS = 200
+# How a domain's weight is set under each scheduler that knows weights.
+_WEIGHT_VERBS = {"credit": "sched-credit", "credit2": "sched-credit2", "tavs": "sched-tavs"}
 
 
 def dom0_image(
@@ -50,10 +53,11 @@ def dom0_image(
     archive.add_text("lab/banner", _banner(scenario, policy))
     for kernel in sorted({guest.kernel for guest in scenario.guests}):
         archive.add_file(f"lab/vmlinux-{kernel}", artifacts.guest_vmlinux(kernel), 0o644)
-        archive.add_bytes(f"lab/guest-{kernel}.cpio", _guest_base(artifacts, kernel))
+        archive.add_bytes(f"lab/guest-{kernel}.cpio", _guest_base(artifacts, kernel, scenario))
     for guest in scenario.guests:
         archive.add_text(f"lab/guests/{guest.name}.cfg", guest_config(guest))
-        archive.add_text(f"lab/guests/{guest.name}.env", f"KERNEL={guest.kernel}\n")
+        archive.add_text(f"lab/guests/{guest.name}.env",
+                         f"KERNEL={guest.kernel}\nDELAY={boot_delay_ms(guest, seed) / 1000:.3f}\n")
         archive.add_bytes(f"lab/guests/{guest.name}.cpio", _guest_layer(guest, seed))
         if guest.disks:
             archive.add_text(f"lab/guests/{guest.name}.prepare", _prepare_disks(guest), 0o755)
@@ -90,6 +94,11 @@ def guest_config(guest: Guest) -> str:
     return "\n".join(lines) + "\n"
 
 
+def boot_delay_ms(guest: Guest, seed: int) -> int:
+    """How long dom0 waits before it unpauses the guest: what makes boots of two seeds differ."""
+    return mixed_seed(seed, f"{guest.name}/boot") % BOOT_DELAY_MS
+
+
 def wire_command(scenario: Scenario, seed: int) -> list[str]:
     """The traffic source's command line (guest-tests/workloads/README.md)."""
     command = ["wire", "--duration-ms", str(round(scenario.duration_s * 1000)),
@@ -120,6 +129,12 @@ def _policy_commands(scenario: Scenario, policy: Policy) -> str:
     dom0 = scenario.dom0
     if scenario.pcpus > 1 and dom0.pin is not None:
         lines.append(f"xl vcpu-pin Domain-0 all {shlex.quote(dom0.pin)}")
+    if dom0.weight != Dom0.weight:
+        verb = _WEIGHT_VERBS.get(policy.expect)
+        if verb is None:
+            raise LabError(f"{scenario.name}: dom0 has weight {dom0.weight}, but the scheduler "
+                           f"{policy.expect} knows no weights")
+        lines.append(f"xl {verb} -d Domain-0 -w {dom0.weight}")
     lines += policy.commands
     return "\n".join(lines) + "\n"
 
@@ -154,12 +169,16 @@ def _prepare_disks(guest: Guest) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _guest_base(artifacts: Artifacts, kernel: str) -> bytes:
+def _guest_base(artifacts: Artifacts, kernel: str, scenario: Scenario) -> bytes:
+    """What all guests of a kernel have.  Only programs that run: a new one changes no other run."""
     archive = Archive()
     _add_busybox(archive)
-    _add_modules(archive, kmodules.ModuleTree(artifacts.guest_kernel(kernel)), kmodules.GUEST)
+    programs = {workload.run for guest in scenario.guests for workload in guest.workloads}
+    extra = [module for name, module in kmodules.OF_WORKLOADS.items() if name in programs]
+    _add_modules(archive, kmodules.ModuleTree(artifacts.guest_kernel(kernel)),
+                 (*kmodules.GUEST, *extra))
     archive.add_file("init", ROOT / "guest-tests/guest/init", 0o755)
-    for program in ("echo", "hog", "blkread"):
+    for program in sorted(programs):
         archive.add_file(f"lab/bin/{program}", artifacts.workloads / program, 0o755)
     return archive.pack()
 
@@ -176,7 +195,8 @@ def _guest_layer(guest: Guest, seed: int) -> bytes:
     }
     archive.add_text("lab/conf", "".join(f"{k}={shlex.quote(v)}\n" for k, v in conf.items()))
     archive.add_text("lab/workloads", "".join(
-        f"{workload.name} {workload_command(workload, seed)}\n" for workload in guest.workloads))
+        f"{workload.name} {workload.start_s:g} {workload_command(workload, seed)}\n"
+        for workload in guest.workloads))
     return archive.pack()
 
 

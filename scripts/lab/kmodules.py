@@ -10,6 +10,7 @@ from .errors import LabError
 DOM0 = ("xen-evtchn", "xen-gntdev", "xen-gntalloc", "xen-privcmd", "xenfs", "loop", "bridge",
         "xen-netback", "xen-blkback")
 GUEST = ("xen-netfront", "xen-blkfront")
+OF_WORKLOADS = {"loopback": "xen-evtchn"}  # programs of a guest that need one more
 
 
 class ModuleTree:

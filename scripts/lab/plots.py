@@ -63,6 +63,8 @@ KNOWN = {
     "tavs-debug": ("#009E73", ":"),
     "credit-pristine": ("#D55E00", ":"),
     "credit2-pristine": ("#0072B2", ":"),
+    "credit-1ms-pristine": ("#E69F00", ":"),
+    "credit2-rl0-pristine": ("#56B4E9", ":"),
 }
 OTHERS = [
     ("#CC79A7", "-"),
@@ -249,7 +251,7 @@ class Pictures:
                     )
             _domain_axis(axes, names)
             axes.set_title(
-                "CPU work of the hogs, units a second" if kind == "hogs" else "disk reads a second"
+                "work of CPU-bound programs, units a second" if kind == "hogs" else "disk reads a second"
             )
             if kind == "disks" and _spread([e[rate] for f in runs for e in f.run[kind]]) > 20:
                 axes.set_yscale("log")

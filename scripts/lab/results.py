@@ -15,7 +15,7 @@ from .errors import LabError
 from .fairness import Claim, entitlements
 from .paths import ROOT, SCHEMAS, shown
 from .policy import Policy
-from .scenario import Guest, Scenario, pcpu_set
+from .scenario import BUSY, Guest, Scenario, pcpu_set
 
 FORMAT = "xen-tavs lab results"
 VERSION = 1
@@ -211,7 +211,7 @@ def _workload(
     """Adds what one program of a guest logged to the run."""
     name = f"{guest.name}.{workload.name}"
     start, end = window
-    log = read(raw.read_log, directory / f"{name}.tsv", 2 if workload.run == "hog" else 3)
+    log = read(raw.read_log, directory / f"{name}.tsv", 2 if workload.run in BUSY else 3)
     if log is None:
         return
     for remark in log.remarks:
@@ -222,7 +222,7 @@ def _workload(
             run["warnings"].append(f"{name}: {value.strip()} {TROUBLES[key]}")
     who = {"guest": guest.name, "workload": workload.name}
     match workload.run:
-        case "hog":
+        case kind if kind in BUSY:
             units = _units([row[:2] for row in log.rows], window)
             if units is None:
                 run["warnings"].append(f"{name}: its log does not cover the window")

@@ -16,6 +16,8 @@ from .paths import SCENARIOS, shown
 from .toml_input import Source
 
 NETWORK = "10.0.0"
+# Programs that take all the CPU they get, and log how much work they did with it.
+BUSY = ("hog", "storm", "evader", "crowd", "pingpong", "loopback")
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Disk:
 class Workload:
     """One program in a guest.  Keys that its kind does not have are None."""
 
-    run: str  # echo, hog, blkread
+    run: str  # echo, blkread, or one of BUSY
     name: str
     proto: str | None = None
     port: int | None = None
@@ -42,12 +44,16 @@ class Workload:
     size: int | None = None
     span: int | None = None
     seed: int | None = None
+    groups: int | None = None
+    start_s: float = 0  # seconds after the others
 
     @property
     def duty(self) -> float:
-        """What part of a pCPU the program asks for by itself: hogs only."""
-        if self.run != "hog":
+        """What part of a pCPU the program asks for by itself: those that always compute."""
+        if self.run not in BUSY:
             return 0.0
+        if self.run == "evader":
+            return 0.9  # it sleeps for 1 ms of every 10
         if self.duty_on_us is None:
             return 1.0
         return self.duty_on_us / (self.duty_on_us + self.duty_off_us)
@@ -65,11 +71,12 @@ class Workload:
             "pattern",
             "size",
             "span",
+            "groups",
         ):
             value = getattr(self, key)
             if value is not None:
                 words += ["--" + key.replace("_", "-"), str(value)]
-        if self.run == "blkread":
+        if self.run in ("blkread", "storm"):
             words += ["--seed", str(mixed_seed(run_seed, self.name, self.seed))]
         return words
 
@@ -210,7 +217,7 @@ def load(path: Path) -> Scenario:
 
     guests: list[Guest] = []
     for position, entry in enumerate(data["guest"]):
-        guests += _guests(source, ("guest", position), entry, pcpus, len(guests))
+        guests += _guests(source, ("guest", position), entry, pcpus, data["duration_s"], len(guests))
     _unique(source, "guest", data["guest"])
 
     by_name = {g.name: g for g in guests}
@@ -245,7 +252,9 @@ def load(path: Path) -> Scenario:
     )
 
 
-def _guests(source: Source, where: tuple, entry: dict, pcpus: int, before: int) -> list[Guest]:
+def _guests(
+    source: Source, where: tuple, entry: dict, pcpus: int, duration: int, before: int
+) -> list[Guest]:
     """One [[guest]] table, which may stand for several guests."""
     _check_pin(source, where, entry, pcpus)
     count = entry.get("count", 1)
@@ -274,6 +283,10 @@ def _guests(source: Source, where: tuple, entry: dict, pcpus: int, before: int) 
                 where + ("workload", number, "port"),
                 f"{workload.proto} port {workload.port} is taken by another workload",
             )
+        if workload.start_s >= duration:
+            raise source.error(
+                where + ("workload", number, "start_s"), f"by then the window of {duration} s is over"
+            )
         workloads.append(workload)
 
     own = {k: v for k, v in entry.items() if k not in ("name", "count", "disk", "workload")}
@@ -299,6 +312,8 @@ def _workload(source: Source, where: tuple, item: dict, guest: dict, disks: tupl
                     where, "an echo server needs a network interface: the guest has no 'vif = true'"
                 )
             filled = {"proto": "udp", "port": 7, "work_us": 0, **filled}
+        case "storm":
+            filled = {"seed": 1, **filled}
         case "hog":
             if ("duty_on_us" in item) != ("duty_off_us" in item):
                 raise source.error(where, "duty_on_us and duty_off_us go together")

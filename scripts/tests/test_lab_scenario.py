@@ -3,8 +3,8 @@
 
 import pytest
 
-from lab import policy, scenario
-from lab.errors import InputError
+from lab import image, policy, scenario
+from lab.errors import InputError, LabError
 
 GOOD = """\
 title = "t"
@@ -74,9 +74,11 @@ CASES = {
     "empty seeds": ("seeds = []\n" + GOOD, "case.toml:1: seeds: must have at least 1 item, not 0"),
     "same seed": ("seeds = [1, 1]\n" + GOOD, "case.toml:1: seeds: the same value stands there twice"),
     "workload kind": (GOOD.replace('run = "hog"', 'run = "hogg"'),
-                      "case.toml:17: guest[2].workload[1].run: must be one of echo, hog, blkread, not \"hogg\"; did you mean 'hog'?"),
+                      "case.toml:17: guest[2].workload[1].run: must be one of echo, hog, blkread, storm, evader, crowd, pingpong, loopback, not \"hogg\"; did you mean 'hog'?"),
     "key of another kind": (GOOD.replace('run = "hog"', 'run = "hog"\nport = 7'),
                             "case.toml:18: guest[2].workload[1].port: unknown key here"),
+    "late": (GOOD.replace('run = "hog"', 'run = "hog"\nstart_s = 10'),
+             "case.toml:18: guest[2].workload[1].start_s: by then the window of 10 s is over"),
     "count without n": (GOOD.replace("h{n}", "h"),
                         'case.toml:14: guest[2].name: with count the name needs {n}, the number of the copy, as in "h{n}"'),
     "same guest": (GOOD.replace("h{n}", "d{n}"), "case.toml:14: guest[2].name: the name 'd1' is taken"),
@@ -222,3 +224,20 @@ class TestPolicies:
         (tmp_path / "p.toml").write_text('[a]\ntitle = "t"\nxen = ""\nexpect = "credit2"\ncommands = ["reboot"]\n')
         with pytest.raises(InputError, match=r'^p.toml:5: a.commands\[1\]: "reboot" does not have the right form'):
             policy.load(tmp_path / "p.toml")
+
+
+def test_dom0_gets_the_weight_that_it_is_entitled_by(tmp_path):
+    one = load(tmp_path, GOOD + "[dom0]\nweight = 512\n")
+    known = policy.load()
+    for name, verb in (("credit", "sched-credit"), ("credit2-rl0", "sched-credit2"), ("tavs", "sched-tavs")):
+        assert f"xl {verb} -d Domain-0 -w 512\n" in image._policy_commands(one, known[name])
+    assert "Domain-0" not in image._policy_commands(load(tmp_path, GOOD), known["credit"])
+    with pytest.raises(LabError, match="dom0 has weight 512, but the scheduler rtds knows no weights"):
+        image._policy_commands(one, known["rtds"])
+
+
+def test_another_seed_unpauses_guests_at_other_times(tmp_path):
+    one = load(tmp_path, GOOD)
+    delays = [[image.boot_delay_ms(guest, seed) for guest in one.guests] for seed in (1, 2, 1)]
+    assert delays[0] == delays[2] != delays[1]
+    assert all(0 <= ms < image.BOOT_DELAY_MS for some in delays for ms in some)

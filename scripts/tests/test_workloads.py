@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "guest-tests" / "workloads"
-PROGRAMS = ("echo", "hog", "blkread", "bar", "wire")
+PROGRAMS = ("echo", "hog", "blkread", "storm", "evader", "crowd", "pingpong", "loopback", "bar", "wire")
 MS = 1_000_000
 US = 1_000
 
@@ -214,6 +214,9 @@ def test_help_teaches_every_option(programs, name):
     ("blkread --log L", "--dev is missing"),
     ("blkread --dev D --log L --size 1000", "1000 is not a multiple of 512"),
     ("blkread --dev D --log L --pattern zigzag", "'zigzag' is not one of random|sequential"),
+    ("storm", "--log is missing"),
+    ("evader --log L --gap-us 10000", "--gap-us is not shorter than --period-us"),
+    ("crowd --log L --groups 51", "'51' is not a number from 1 to 50"),
     ("bar", "neither put nor get"),
     ("wire --out O", "--duration-ms is missing"),
     ("wire --out O --duration-ms 0", "'0' is not a number from 1"),
@@ -550,7 +553,7 @@ def test_hog_sleeps_for_the_rest_of_its_duty_cycle(programs, tmp_path):
     assert 2 <= bursts <= elapsed_ms / 20 + 2
 
 
-@pytest.mark.parametrize("name", ["hog", "echo", "blkread"])
+@pytest.mark.parametrize("name", ["hog", "echo", "blkread", "storm", "evader"])
 def test_a_unit_of_work_is_100_instructions_everywhere(programs, name):
     """98 times lea, then dec and a jnz to the first lea: with any registers, whatever the compiler made of the rest."""
     content = (programs / name).read_bytes()
@@ -565,6 +568,63 @@ def test_hog_stops_although_it_sleeps(programs, tmp_path):
     started = time.monotonic()
     hog(programs, tmp_path / "log", 0.2, "--duty-on-us", 1, "--duty-off-us", 3600000000)
     assert time.monotonic() - started < 5
+
+
+# Programs that count: storm, evader, crowd, pingpong, loopback
+
+
+def count(programs, log, name, *options, seconds=1.0) -> Log:
+    with running(programs / name, "--log", log, *options):
+        time.sleep(seconds)
+    return Log.read(log)
+
+
+@pytest.mark.parametrize("name, options", [
+    ("storm", ["--work-us", 2000]), ("evader", []), ("crowd", ["--groups", 1]), ("pingpong", []),
+])
+def test_what_counts_counts_up(programs, tmp_path, name, options):
+    log = count(programs, tmp_path / "log", name, *options)
+    assert log.columns == ["time_ns", "units", "switches"]
+    for column in zip(*log.rows):
+        assert list(column) == sorted(column)
+    assert log.rows[0][1] == 0 < log.rows[-1][1]
+    assert 3 <= len(log.rows) <= 15
+    assert log.remarks["missed"] == 0
+
+
+def test_a_round_trip_of_pingpong_is_two_switches_at_least(programs, tmp_path):
+    first, *_, last = count(programs, tmp_path / "log", "pingpong").rows
+    # On a host with several CPUs both may run at once; a task that waits has switched all the same.
+    assert last[2] - first[2] >= last[1] - first[1]
+
+
+def test_a_crowd_is_forty_processes_a_group_and_leaves_none(programs, tmp_path):
+    with running(programs / "crowd", "--log", tmp_path / "log", "--groups", 2) as process:
+        time.sleep(0.5)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert len(children) == 80
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+
+
+def test_storm_executes_programs_anew(programs, tmp_path):
+    log = count(programs, tmp_path / "log", "storm", "--work-us", 1000)
+    assert log.rows[-1][1] > 10
+    done = run(programs / "storm", "--child", 10)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_the_evader_sleeps_in_each_period(programs, tmp_path):
+    with running(programs / "evader", "--log", tmp_path / "log", "--gap-us", 9000) as process:
+        time.sleep(1.0)
+        ticks = sum(map(int, Path(f"/proc/{process.pid}/stat").read_text().rsplit(") ", 1)[1].split()[11:13]))
+    assert ticks / os.sysconf("SC_CLK_TCK") < 0.4
+    assert Log.read(tmp_path / "log").remarks["moves"] >= 0
+
+
+def test_loopback_says_what_it_lacks_outside_xen(programs, tmp_path):
+    done = run(programs / "loopback", "--log", tmp_path / "log", text=True)
+    assert done.returncode == 1
+    assert "/dev/xen/evtchn: No such file" in done.stderr
 
 
 # blkread
