@@ -64,11 +64,12 @@ struct credit_policy {
 };
 
 /*
- * Give an instance of credit a policy.  Consumption is accounted exactly then
- * (see "Exact accounting" in credit.c).  To be called by .init.
+ * Give an instance of credit a policy, and have it account exactly (see "Exact
+ * accounting" in credit.c; sched_credit_exact asks for that too).  To be called
+ * by .init.
  */
 void credit_set_policy(struct scheduler *ops,
-                       const struct credit_policy *policy);
+                       const struct credit_policy *policy, bool exact);
 
 /* The policy's data of a unit; `priv` is what csched_alloc_udata() returned. */
 void credit_unit_set_data(void *priv, void *unit_data);

@@ -98,8 +98,12 @@
  *
  *   for each T, since what is owned never goes below zero but for the slop of
  *   the last boost, which the next one waits for.  It renews continuously.
- *   r = 0: no boost, ever; credit decides.  Numbers: ran <= 2^34 ns (17 s)
- *   times 1000 stays far from 2^63.
+ *   r = 0: no boost, ever, of a driver domain either; credit decides, but for
+ *   places (3.) and exact accounting (6.).  With those off too (boot options
+ *   tavs=head=0,exact=0) each decision is credit's: nothing here then takes the
+ *   schedule lock, or holds a priority, or changes a time slice.  The simulator
+ *   compares the traces.  Numbers: ran <= 2^34 ns (17 s) times 1000 stays far
+ *   from 2^63.
  *
  * 6. Accounting
  *
@@ -146,6 +150,7 @@
  *   - Starting up is held against a task: forgiven (task.c, 4.).
  *   - A boost that nobody ended: one place decides, once a pass (2.).
  */
+#include <xen/atomic.h>
 #include <xen/init.h>
 #include <xen/lib.h>
 #include <xen/sched.h>
@@ -265,6 +270,12 @@ static void charge(const struct sched_unit *unit, struct tavs_unit *tu,
     tu->budget = min(tu->budget, ACCESS_ONCE(tavs_boost_burst));
 }
 
+/* Does a driver domain's vCPU go ahead for an event? */
+static bool drives(const struct domain *d)
+{
+    return d->tavs.driver && ACCESS_ONCE(d->tavs.pbratio);
+}
+
 /* The slice is over: back to the end of the queue, as of `when`. */
 static void to_tail(struct tavs_unit *tu, s_time_t when)
 {
@@ -324,7 +335,7 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
     overtaker = credit_unit_overtaker(unit);
     if ( overtaker && credit_unit_boosted(overtaker) &&
          ((TAVS_UNIT(overtaker)->flags & UNIT_BOOSTED) ||
-          (overtaker->domain->tavs.driver &&
+          (drives(overtaker->domain) &&
            !(v && tavs_vcpu_answers(v, now)))) )
         return CREDIT_SWITCH;
 
@@ -362,6 +373,9 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
         return min(tslice, ACCESS_ONCE(tavs_boost_cap) - to->boosted);
     }
 
+    if ( !tavs_head )
+        return tslice;
+
     if ( to->slice < TAVS_MIN_SLICE )
     {
         to->slice = tslice;
@@ -375,7 +389,7 @@ static bool cf_check ahead(const void *data, const void *queued_data)
 {
     const struct tavs_unit *tu = data, *queued = queued_data;
 
-    return tu->place < queued->place;
+    return tavs_head && tu->place < queued->place;
 }
 
 static bool cf_check hold_priority(const void *data)
@@ -392,6 +406,9 @@ static const struct credit_policy tavs_policy = {
     .hold_priority = hold_priority,
 };
 
+/* Instances of this scheduler.  Without any, events cost nobody a lock. */
+static atomic_t instances = ATOMIC_INIT(0);
+
 void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
 {
     struct sched_unit *unit;
@@ -399,6 +416,16 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
     struct tavs_unit *tu;
     unsigned long flags;
     spinlock_t *lock;
+
+    if ( !atomic_read(&instances) )
+        return;
+
+    if ( !ACCESS_ONCE(v->domain->tavs.pbratio) )
+    {
+        if ( v->tavs )
+            atomic_inc(&v->tavs->refused[TAVS_REFUSED_OFF]);
+        return;
+    }
 
     rcu_read_lock(&sched_res_rculock);
 
@@ -422,11 +449,6 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
 
     if ( reason == TAVS_REASON_DRIVER )
         tu->flags |= UNIT_AHEAD;
-    else if ( !ACCESS_ONCE(v->domain->tavs.pbratio) )
-    {
-        tu->stats.refused[TAVS_REFUSED_OFF]++;
-        goto out;
-    }
     else if ( tu->budget < ACCESS_ONCE(tavs_boost_cap) )
     {
         tu->stats.refused[TAVS_REFUSED_BUDGET]++;
@@ -482,7 +504,7 @@ static void cf_check tavs_unit_wake(const struct scheduler *ops,
 
     csched_unit_wake(ops, unit);
 
-    if ( wakes && credit_unit_boosted(unit) )
+    if ( wakes && tavs_head && credit_unit_boosted(unit) )
         tu->flags |= UNIT_AHEAD;
 }
 
@@ -522,9 +544,18 @@ static int cf_check tavs_init(struct scheduler *ops)
     int rc = csched_init(ops);
 
     if ( !rc )
-        credit_set_policy(ops, &tavs_policy);
+    {
+        credit_set_policy(ops, &tavs_policy, tavs_exact);
+        atomic_inc(&instances);
+    }
 
     return rc;
+}
+
+static void cf_check tavs_deinit(struct scheduler *ops)
+{
+    csched_deinit(ops);
+    atomic_dec(&instances);
 }
 
 static void cf_check tavs_dump(const struct scheduler *ops)
@@ -584,7 +615,7 @@ static const struct scheduler sched_tavs_def = {
     .dump_cpu_state  = csched_dump_pcpu,
     .dump_settings   = tavs_dump,
     .init            = tavs_init,
-    .deinit          = csched_deinit,
+    .deinit          = tavs_deinit,
     .alloc_udata     = tavs_alloc_udata,
     .free_udata      = tavs_free_udata,
     .alloc_pdata     = csched_alloc_pdata,

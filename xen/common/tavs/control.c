@@ -23,6 +23,9 @@ s_time_t __read_mostly tavs_boost_burst = MILLISECS(10);
 /* The paper's 0.125. */
 uint16_t __read_mostly tavs_pbratio = 125;
 
+bool __read_mostly tavs_exact = true;
+bool __read_mostly tavs_head = true;
+
 /* Set *val to the number after `name=` at s, if that is what s is. */
 static bool __init parse_knob(const char *s, const char *end, const char *name,
                               long min, long max, long *val, int *rc)
@@ -47,6 +50,26 @@ static bool __init parse_knob(const char *s, const char *end, const char *name,
     }
     else
         *val = n;
+
+    return true;
+}
+
+/* The same for `name=<bool>`. */
+static bool __init parse_switch(const char *s, const char *end,
+                                const char *name, bool *val, int *rc)
+{
+    int on = parse_boolean(name, s, end);
+
+    if ( on == -1 )
+        return false;
+
+    if ( on < 0 )
+    {
+        printk(XENLOG_WARNING "tavs: %s is on or off\n", name);
+        *rc = -EINVAL;
+    }
+    else
+        *val = on;
 
     return true;
 }
@@ -80,7 +103,9 @@ static int __init cf_check parse_tavs(const char *s)
              !parse_knob(s, ss, "negative", 0, 1000, &negative, &rc) &&
              !parse_knob(s, ss, "threshold", 0, 10000, &threshold, &rc) &&
              !parse_knob(s, ss, "min", -10000, 0, &lowest, &rc) &&
-             !parse_knob(s, ss, "max", 1, 10000, &highest, &rc) )
+             !parse_knob(s, ss, "max", 1, 10000, &highest, &rc) &&
+             !parse_switch(s, ss, "exact", &tavs_exact, &rc) &&
+             !parse_switch(s, ss, "head", &tavs_head, &rc) )
         {
             printk(XENLOG_WARNING "tavs: unknown parameter: %s\n", s);
             rc = -EINVAL;
@@ -111,14 +136,16 @@ void tavs_dump_params(void)
            "\tboost cap          = %"PRI_stime"us, saved up to %"PRI_stime"us\n"
            "\tI/O threshold      = %"PRId64"us\n"
            "\tevidence           = +%d -%d, believed above %d, %d..%d\n"
-           "\tage, forgiven      = %"PRId64"s, %"PRId64"ms\n",
+           "\tage, forgiven      = %"PRId64"s, %"PRId64"ms\n"
+           "\texact accounting   = %d, places kept = %d\n",
            tavs_pbratio, tavs_boost_cap / MICROSECS(1),
            tavs_boost_burst / MICROSECS(1),
            tavs_params.io_threshold / MICROSECS(1),
            tavs_params.positive, tavs_params.negative, tavs_params.threshold,
            tavs_params.min, tavs_params.max,
            tavs_params.age / SECONDS(1),
-           tavs_params.forgive / MILLISECS(1));
+           tavs_params.forgive / MILLISECS(1),
+           tavs_exact, tavs_head);
 }
 
 void tavs_dump_stats(const struct tavs_stats *stats)
@@ -131,9 +158,8 @@ void tavs_dump_stats(const struct tavs_stats *stats)
     };
     unsigned int i;
 
-    printk("\t  run=%"PRIu64"us boosted=%"PRIu64"us events=%"PRIu64" off=%"PRIu64" budget=%"PRIu64" ahead=%"PRIu64"\n",
+    printk("\t  run=%"PRIu64"us boosted=%"PRIu64"us events=%"PRIu64" budget=%"PRIu64" ahead=%"PRIu64"\n",
            stats->run_time / 1000, stats->boost_time / 1000, stats->events,
-           stats->refused[TAVS_REFUSED_OFF],
            stats->refused[TAVS_REFUSED_BUDGET],
            stats->refused[TAVS_REFUSED_AHEAD]);
 
@@ -160,9 +186,10 @@ void tavs_dump_vcpu(struct vcpu *v)
     printk("\t  tasks: believed=%u switches=%lu pos=%lu neg=%lu amb=%lu lost=%lu kernel=%#lx cur=%#lx\n",
            t->believed, t->switches, t->positives, t->negatives, t->ambiguous,
            t->lost, v->domain->tavs.kernel, t->cur);
-    printk("\t  no boost: no task=%d uncorrelated=%d\n",
+    printk("\t  no boost: no task=%d uncorrelated=%d off=%d\n",
            atomic_read(&tv->refused[TAVS_REFUSED_NO_TASK]),
-           atomic_read(&tv->refused[TAVS_REFUSED_UNCORRELATED]));
+           atomic_read(&tv->refused[TAVS_REFUSED_UNCORRELATED]),
+           atomic_read(&tv->refused[TAVS_REFUSED_OFF]));
 
     for ( i = 0; i < TAVS_TASK_SETS; i++ )
     {

@@ -22,6 +22,13 @@ extern s_time_t tavs_boost_cap;         /* the longest single boost */
 extern s_time_t tavs_boost_burst;       /* the most budget that can be saved */
 extern uint16_t tavs_pbratio;           /* permille, of domains created later */
 
+/*
+ * What differs from credit for whoever is not boosted.  Set by boot options
+ * only: fixed for the lifetime of a scheduler.
+ */
+extern bool tavs_exact;                 /* exact accounting */
+extern bool tavs_head;                  /* places and kept slices (4.4) */
+
 /* Why a boost began. */
 enum tavs_reason {
     TAVS_REASON_ANY,            /* any I/O event: correlation is off */
@@ -58,7 +65,7 @@ struct tavs_stats {
     uint64_t boosts[TAVS_REASONS];
     uint64_t hits[TAVS_REASONS];                /* an I/O-bound task ran */
     uint64_t ends[TAVS_REASONS][TAVS_ENDS];
-    uint64_t refused[TAVS_REFUSALS];            /* from REFUSED_OFF on */
+    uint64_t refused[TAVS_REFUSALS];            /* from REFUSED_BUDGET on */
     uint64_t run_time, boost_time;              /* in nanoseconds */
 };
 
@@ -97,10 +104,10 @@ struct tavs_vcpu {
     bool active, boosted, revoke, hit;
 
     /*
-     * Events that asked for no boost, by reason, up to REFUSED_UNCORRELATED.
+     * Events that asked for no boost, by reason, up to REFUSED_OFF.
      * Counted by whoever sends, under no common lock.
      */
-    atomic_t refused[TAVS_REFUSED_UNCORRELATED + 1];
+    atomic_t refused[TAVS_REFUSED_OFF + 1];
 };
 
 /* task tracking, called by the scheduler with the schedule lock held */
