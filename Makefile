@@ -102,16 +102,34 @@ $(VENV)/ready: scripts/requirements.txt
 	@touch $@
 
 ##@ Simulator (tools/tests/sched/README.md)
-.PHONY: sim soak
+.PHONY: sim sim-pristine soak soak-same
 SIM = $(MAKE) -s -C tools/tests/sched TREE="$(CURDIR)/build/tree" OUT="$(CURDIR)/build/sim"
 
 sim: tree ## Xen's schedulers in user space: build/sim/sched-sim
 	@$(SIM)
 
+sim-pristine: ## the same with the source as it was published: build/sim-pristine/sched-sim
+	@$(FORGE) tree --pristine > /dev/null
+	@$(MAKE) -s -C tools/tests/sched TREE="$(CURDIR)/build/pristine-tree" OUT="$(CURDIR)/build/sim-pristine"
+
 SEEDS ?= 1000
 soak: sim ## explore SEEDS=N random machines under credit and tavs, on all cores
 	@for s in credit tavs; do \
 	    build/sim/sched-sim soak --boot sched=$$s --seeds $(SEEDS) --jobs "$$(nproc)" || exit 1; done
+
+# tavs that never boosts, less what else differs from credit, against credit; then our tree against Xen's.
+soak-same: sim sim-pristine ## SEEDS=N traces: tavs that does not boost is credit; other schedulers are Xen's
+	@build/sim/sched-sim soak --boot 'sched=tavs tavs=pbratio=0,exact=0,head=0' --against sched=credit \
+	    --same-chances --seeds $(SEEDS) --jobs "$$(nproc)"
+	@build/sim/sched-sim soak --boot 'sched=tavs tavs=pbratio=0,head=0' --against 'sched=credit sched_credit_exact=1' \
+	    --same-chances --seeds $(SEEDS) --jobs "$$(nproc)"
+	@for s in credit credit2 rtds null; do \
+	    for of in sim sim-pristine; do \
+	        build/$$of/sched-sim soak --boot sched=$$s --seeds $(SEEDS) --jobs "$$(nproc)" \
+	            --hashes build/$$of/hashes-$$s > build/$$of/soak-$$s || { cat build/$$of/soak-$$s; exit 1; }; \
+	        sort -o build/$$of/hashes-$$s build/$$of/hashes-$$s; done; \
+	    cmp build/sim/hashes-$$s build/sim-pristine/hashes-$$s || exit 1; \
+	    echo "$$s: $$(wc -l < build/sim/hashes-$$s) traces, the same from our tree and from Xen's"; done
 
 ##@ Cleaning
 .PHONY: clean distclean

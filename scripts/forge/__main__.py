@@ -11,7 +11,7 @@ import sys
 if sys.version_info < (3, 11):
     sys.exit(f"error: Python 3.11 or newer is needed, this is {sys.version.split()[0]} (make PYTHON=python3.12 ...)")
 
-from . import artifacts, clean, deps, export, kernel, modules, paths, proc, refresh, source, toolstack, tree, xen
+from . import artifacts, clean, deps, export, git, kernel, modules, paths, proc, refresh, source, toolstack, tree, xen
 from .errors import ForgeError
 
 
@@ -43,6 +43,8 @@ def do_tree(args):
     print(f"{paths.shown(paths.TREE)}: Xen {got.version}, content {got.id[:16]}")
     for line in tree.edits():
         print(f"  edited: {line}")
+    if args.pristine:
+        tree.checkout(git.tree_of(got.base), paths.PRISTINE)
 
 
 def do_refresh(_args):
@@ -107,6 +109,7 @@ def parser() -> argparse.ArgumentParser:
                 "thrown away unless --force is given, and even then stay in build/tree.git under refs/forge/discarded.")
     made.add_argument("--force", action="store_true", default=os.environ.get("FORCE", "0") not in ("", "0"),
                       help="discard edits in build/tree (FORCE=1 in the environment does the same)")
+    made.add_argument("--pristine", action="store_true", help="also build/pristine-tree: the source without our patches")
     verb("refresh", do_refresh, "turn what was edited in build/tree back into patches and overlay files",
          "docs/patches.md describes which edit goes where.")
     made = verb("export", do_export, "write the mailing-list series with a cover letter")

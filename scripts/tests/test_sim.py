@@ -81,6 +81,56 @@ def test_two_runs_record_the_same_bytes(sim, tmp_path):
     assert (tmp_path / "a").stat().st_size > 10000
 
 
+NEVER_BOOSTS = [
+    ("sched=tavs tavs=pbratio=0,exact=0,head=0", "sched=credit"),
+    ("sched=tavs tavs=pbratio=0,head=0", "sched=credit sched_credit_exact=1"),
+]
+
+
+@pytest.mark.parametrize("boot, against", NEVER_BOOSTS, ids=["credit", "credit-exact"])
+def test_tavs_that_never_boosts_is_credit(sim, boot, against):
+    text = call(sim, "soak", "--boot", boot, "--against", against, "--same-chances", "--seeds", "400", "--jobs", JOBS)
+    print(text)
+    assert "400 seeds" in text and ", 0 failures" in text
+
+
+@pytest.mark.parametrize("knobs", ["exact=0,head=0", "pbratio=0,head=0", "pbratio=0,exact=0"])
+def test_each_departure_from_credit_leaves_another_trace(sim, knobs):
+    text = call(sim, "soak", "--boot", f"sched=tavs tavs={knobs}", "--against", "sched=credit", "--same-chances",
+                "--seeds", "20", "--max-failures", "20", "--jobs", JOBS, status=3)
+    assert text.count("traces differ") >= 4     # that many are shown
+
+
+@pytest.fixture(scope="module")
+def pristine():
+    out = ROOT / "build/sim-pristine"
+    made = subprocess.run(["make", "-s", "-C", ROOT, "sim-pristine"], capture_output=True, text=True)
+    assert made.returncode == 0, (made.stdout + made.stderr)[-4000:]
+    return out / "sched-sim"
+
+
+def hashes(program, tmp_path, scheduler, seeds):
+    file = tmp_path / "hashes"
+    call(program, "soak", "--boot", f"sched={scheduler}", "--seeds", str(seeds), "--jobs", JOBS, "--hashes", str(file))
+    return dict(line.split() for line in file.read_text().splitlines())
+
+
+@pytest.mark.parametrize("scheduler", ["credit", "credit2", "rtds", "null"])
+def test_other_schedulers_are_what_xen_published(sim, pristine, tmp_path, scheduler):
+    ours, theirs = (hashes(program, tmp_path, scheduler, 300) for program in (sim, pristine))
+    print(f"{scheduler}: {len(ours)} traces, {sum(ours[s] != theirs[s] for s in ours)} differ")
+    assert len(ours) == 300 and len(set(ours.values())) > 290 and ours == theirs
+
+
+@pytest.mark.parametrize("scheduler", ["credit", "credit2", "rtds"])
+def test_scenarios_run_as_with_what_xen_published(sim, pristine, scheduler):
+    for name in ("mixed", "io-intensive", "sleeper", "wake-storm"):
+        ours, theirs = (re.search(r"trace hash \w+", call(program, "run", scenario(name), "--duration", "10",
+                                                          "--boot", f"sched={scheduler}"))[0]
+                        for program in (sim, pristine))
+        assert ours == theirs, name
+
+
 def test_another_scheduler_leaves_another_trace(sim):
     text = call(sim, "soak", "--boot", "sched=credit", "--against", "sched=credit2", "--seeds", "3", status=3)
     assert "traces differ" in text

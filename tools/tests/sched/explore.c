@@ -370,6 +370,9 @@ static void schedulers_for_pools(uint64_t r, unsigned int *id)
     };
 
     *id = r % 3 ? scheduler_id() : ids[r / 3 % ARRAY_SIZE(ids)];
+    /* Credit with other options than the machine's has other traces. */
+    if ( *id == XEN_SCHEDULER_CREDIT && sim_opt.same_chances )
+        *id = scheduler_id();
     /* Taking a pCPU from RTDS reaches through a NULL pointer. */
     if ( *id == XEN_SCHEDULER_RTDS && check_known("rtds-remove-pcpu") )
         *id = XEN_SCHEDULER_CREDIT2;

@@ -51,9 +51,17 @@ static struct class {
     unsigned long offset;       /* Within the allocation. */
     const char *kind;
     bool seen, irqs_off;
+    bool quiet;                 /* Task awareness brings it. */
     unsigned long site;         /* Where it was first taken. */
 } classes[MAX_CLASSES];
 static unsigned int nr_classes;
+
+/*
+ * With sim_opt.same_chances, a lock that task awareness brings is not a point
+ * where another pCPU may overtake: a run with it then takes the same random
+ * numbers as one without.
+ */
+static bool is_quiet(const union lock_debug *debug);
 
 static struct edge {
     unsigned long from, to;     /* Places that took them; 0: no edge. */
@@ -96,6 +104,8 @@ static unsigned int find_class(const void *lock)
     if ( nr_classes == MAX_CLASSES )
         sim_fail("too many classes of locks");
 
+    if ( sim_opt.same_chances )
+        c.quiet = !strncmp(host_symbol(c.key), "tavs_", 5);
     classes[nr_classes] = c;
 
     return nr_classes++;
@@ -114,6 +124,11 @@ static unsigned int class_of(const union lock_debug *debug)
         ((union lock_debug *)debug)->val = find_class(debug) | CLASS_KNOWN;
 
     return debug->val & ~CLASS_KNOWN;
+}
+
+static bool is_quiet(const union lock_debug *debug)
+{
+    return sim_opt.same_chances && classes[class_of(debug)].quiet;
 }
 
 static void class_name(unsigned int class, char *buf, unsigned int size)
@@ -339,7 +354,8 @@ static void do_lock(spinlock_t *lock, unsigned long site)
 {
     mem_check_pointer(lock, "a lock");
     preempt_disable();
-    sim_point();
+    if ( !is_quiet(&lock->debug) )
+        sim_point();
     while ( is_taken(lock) )
         wait_for(lock, site);
     lock->tickets.head_tail = 1;
@@ -379,7 +395,8 @@ unsigned long _spin_lock_irqsave(spinlock_t *lock)
 void _spin_unlock(spinlock_t *lock)
 {
     do_unlock(lock, SITE);
-    sim_point();
+    if ( !is_quiet(&lock->debug) )
+        sim_point();
 }
 
 void _spin_unlock_irq(spinlock_t *lock)
@@ -391,7 +408,10 @@ void _spin_unlock_irq(spinlock_t *lock)
 void _spin_unlock_irqrestore(spinlock_t *lock, unsigned long flags)
 {
     do_unlock(lock, SITE);
-    local_irq_restore(flags);
+    if ( !is_quiet(&lock->debug) )
+        local_irq_restore(flags);
+    else if ( flags & X86_EFLAGS_IF )
+        sim_cpu()->irqs_on = true;
 }
 
 bool _spin_is_locked(const spinlock_t *lock)

@@ -30,12 +30,15 @@ static const char usage[] =
 "options of explore:\n"
 "  --only N,N,...              these operations only\n"
 "  --no-driver                 dom0 is not a driver domain\n"
+"  --same-chances              no overtaking at the locks of task awareness, to\n"
+"                              compare with a scheduler that has none\n"
 "  --no-preempt                pCPUs do not overtake each other inside Xen\n"
 "  --changes N                 operations a seed (60)\n"
 "options of soak:\n"
 "  --seeds N --from N --jobs N --max-failures N\n"
 "  --against 'sched=...'       every seed leaves the same trace with these\n"
-"                              boot options (the same: determinism)\n";
+"                              boot options (the same: determinism)\n"
+"  --hashes FILE               write a hash of the trace of each seed\n";
 
 static char command[1024];
 static const char *record, *out, *only, *file, *strict;
@@ -171,6 +174,11 @@ static bool parse(int argc, char **argv)
             sim_opt.no_driver = true;
             continue;
         }
+        if ( !strcmp(a, "--same-chances") )
+        {
+            sim_opt.same_chances = true;
+            continue;
+        }
         if ( !strcmp(a, "--no-preempt") )
         {
             explore_opt.no_preempt = true;
@@ -189,6 +197,8 @@ static bool parse(int argc, char **argv)
             strlcpy(scenario_boot, v, sizeof(scenario_boot));
         else if ( !strcmp(a, "--against") )
             soak_opt.against = v;
+        else if ( !strcmp(a, "--hashes") )
+            soak_opt.hashes = v;
         else if ( !strcmp(a, "--record") )
             record = v;
         else if ( !strcmp(a, "--out") )

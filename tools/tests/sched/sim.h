@@ -74,6 +74,7 @@ struct sim_options {
     bool check_memory;          /* Locks and timers are in live memory. */
     bool verbose;               /* Show Xen's console. */
     bool no_driver;             /* dom0 is a domain like any other. */
+    bool same_chances;          /* With and without task awareness: lock.c. */
     bool no_trylock_fail;       /* For now. */
 };
 

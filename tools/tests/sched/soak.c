@@ -3,7 +3,9 @@
  * Many seeds, each in a process of its own; and making a failure small.
  *
  * With `against`, each seed runs a second time with other boot options, or
- * the same, and has to leave the same trace: a hash of every record.
+ * the same, and has to leave the same trace: a hash of every record. With
+ * `hashes`, the hash of each seed goes into a file, to compare what was built
+ * from different sources.
  */
 
 #include "sim.h"
@@ -13,6 +15,8 @@
 struct soak_options soak_opt = {
     .seeds = 100, .jobs = 1, .max_failures = 4, .seconds = 10,
 };
+
+#define MAX_JOBS 64
 
 static uint64_t *shared_hash;     /* Of the child that ended last. */
 
@@ -163,13 +167,20 @@ int soak(const char *command)
 {
     static uint64_t here;
 
-    static struct { int pid; uint64_t seed; } busy[64];
+    static struct { int pid; uint64_t seed; } busy[MAX_JOBS];
+    uint64_t *hashes = host_shared(MAX_JOBS * sizeof(*hashes));
+    host_file *file = NULL;
     unsigned long long start = host_clock_ns(), told = start, now;
     uint64_t next = soak_opt.from, end = next + soak_opt.seeds;
     unsigned int running = 0, failures = 0, i;
     uint64_t done = 0;
 
-    shared_hash = &here;
+    if ( soak_opt.hashes && !(file = host_create(soak_opt.hashes)) )
+    {
+        host_err("error: cannot write %s\n", soak_opt.hashes);
+        return 2;
+    }
+
     while ( running || (next < end && failures < soak_opt.max_failures) )
     {
         int status, pid;
@@ -178,11 +189,12 @@ int soak(const char *command)
         while ( running < soak_opt.jobs && next < end &&
                 failures < soak_opt.max_failures )
         {
+            for ( i = 0; busy[i].pid; i++ )
+                ;
+            shared_hash = &hashes[i];
             sim_opt.seed = next;
             pid = host_fork(soak_opt.against ? compare_seed : one_seed, NULL,
                             true);
-            for ( i = 0; busy[i].pid; i++ )
-                ;
             busy[i].pid = pid;
             busy[i].seed = next++;
             running++;
@@ -194,6 +206,16 @@ int soak(const char *command)
             {
                 seed = busy[i].seed;
                 busy[i].pid = 0;
+                if ( file && !status )
+                {
+                    char line[64];
+
+                    host_write(file, line,
+                               host_format(line, sizeof(line),
+                                           "%lu\t%016lx\n",
+                                           (unsigned long)seed,
+                                           (unsigned long)hashes[i]));
+                }
             }
         running--;
         done++;
@@ -213,6 +235,10 @@ int soak(const char *command)
                      (unsigned long)soak_opt.seeds, failures);
         }
     }
+
+    shared_hash = &here;
+    if ( file )
+        host_close(file);
 
     now = host_clock_ns();
     host_out("%lu seeds in %lu.%lu s, %u failures\n", (unsigned long)done,

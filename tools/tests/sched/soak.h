@@ -9,6 +9,7 @@ struct soak_options {
     unsigned int max_failures;  /* Stop after so many. */
     const char *boot;
     const char *against;        /* Compare with these boot options. */
+    const char *hashes;         /* A file for the hash of each seed. */
     unsigned int seconds;       /* A seed that takes longer hangs. */
     uint64_t failed[4];
     int status[4];

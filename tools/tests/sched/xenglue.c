@@ -300,6 +300,38 @@ void register_keyhandler(unsigned char key, keyhandler_fn_t *fn,
 {
 }
 
+/* NAME, no-NAME, NAME=<bool>; -1: another name, -2: no <bool>. */
+int parse_boolean(const char *name, const char *s, const char *e)
+{
+    static const char *const words[2][5] = {
+        { "0", "no", "off", "false", "disable" },
+        { "1", "yes", "on", "true", "enable" },
+    };
+    bool no = !strncmp(s, "no-", 3);
+    size_t len = strlen(name), left;
+    unsigned int on, i;
+
+    if ( no )
+        s += 3;
+    left = (e ?: s + strlen(s)) - s;
+
+    if ( left < len || strncmp(s, name, len) )
+        return -1;
+    s += len;
+    left -= len;
+    if ( !left )
+        return !no;
+    if ( no || *s != '=' )
+        return -1;
+    for ( on = 0; on < 2; on++ )
+        for ( i = 0; i < ARRAY_SIZE(words[on]); i++ )
+            if ( left - 1 == strlen(words[on][i]) &&
+                 !strncmp(s + 1, words[on][i], left - 1) )
+                return on;
+
+    return -2;
+}
+
 static bool parse_one(const char *key, const char *value)
 {
     const struct kernel_param *p;
