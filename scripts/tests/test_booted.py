@@ -122,14 +122,19 @@ pcpus = {pcpus}
 [[guest]]
 name = "d1"
 memory_mb = {memory}
+[[guest.disk]]
+name = "xvda"
+size_mb = 32
 [[guest.workload]]
-run = "hog"
+{workload}
 """
+# More than blkread reads at once, which only blkread knows.
+REFUSED = 'run = "blkread"\nsize = 33554432'
 
 
-def minimal(directory, limit=60, pcpus=1, memory=128):
+def minimal(directory, limit=60, pcpus=1, memory=128, workload='run = "hog"'):
     file = directory / "minimal.toml"
-    file.write_text(MINIMAL.format(limit=limit, pcpus=pcpus, memory=memory))
+    file.write_text(MINIMAL.format(limit=limit, pcpus=pcpus, memory=memory, workload=workload))
     return scenario.load(file)
 
 
@@ -146,6 +151,7 @@ def odd(tmp_path_factory):
         "fallback": (minimal(directory), policy.Policy("fallback", "", "sched=nosuch", expect="tavs")),
         "limit": (minimal(directory, limit=9), policy.parse("limit=sched=tavs", known)),
         "starved": (minimal(directory, memory=80), policy.parse("starved=sched=tavs", known)),
+        "died": (minimal(directory, workload=REFUSED), policy.parse("died=sched=tavs", known)),
         "command": (minimal(directory), policy.parse("command=sched=tavs; xl sched-credit2 -s -r 1", known)),
         "pool": (minimal(directory, pcpus=2), pool),
     }
@@ -172,6 +178,13 @@ def test_a_guest_that_cannot_be_created_is_named_with_the_reason(odd):
     run, _ = odd["starved"]
     assert not run["complete"]
     assert re.fullmatch("xl create d1: .*Out of memory", run["error"]["message"])
+
+
+def test_a_workload_that_dies_is_named_with_what_it_said(odd):
+    run, _ = odd["died"]
+    assert not run["complete"]
+    assert run["error"]["message"] == ("guest d1: died blkread: blkread: --size: '33554432' "
+                                       "is not a number from 512 to 16777216")
 
 
 def test_a_command_of_the_policy_that_fails_is_named(odd):
