@@ -23,6 +23,7 @@ examples:
   lab run mixed --policy 'slow=sched=credit sched_credit_tslice_ms=100; xl sched-credit -s -r 5000'
   lab boot --policy tavs mixed               a shell in dom0 with the guests of mixed
   lab compare out/before out/after           what changed between two sets of runs
+  lab experiment mixed                       measure, plot, and judge against targets
   lab report out/run                         a page with plots, and the plots
 
 A run boots Xen with real guests in virtual time: the same inputs give the same bytes, on any host.
@@ -102,6 +103,33 @@ Leaves out/demo/results.json (all runs), out/demo/report.html, and its plots in 
         help="where results go (default: out/demo)",
     )
     _running(demo)
+
+    experiment = verb(
+        "experiment",
+        _experiment,
+        "measure what an experiment asks for and say whether it shows what it is to show",
+        """\
+examples:
+  lab experiment list
+  lab experiment mixed --seed 1 2
+  lab experiment mixed --keep            take the runs that DIR has, whatever went into them
+
+An experiment is a file in guest-tests/experiments: runs, targets, plots.  DIR gets results.json (all runs),
+targets.json (figures and verdicts), report.html, and the plots in report/.
+Exit status: 0 all targets met, 1 a run failed or a target was missed, 2 bad input.
+""",
+    )
+    experiment.add_argument("name", metavar="NAME", help="`list` says which there are; or a .toml file")
+    experiment.add_argument(
+        "--seed", nargs="+", type=_natural, metavar="N", help="instead of the experiment's own seeds"
+    )
+    experiment.add_argument(
+        "--out", type=Path, metavar="DIR", help="where results go (default: out/experiment/NAME)"
+    )
+    experiment.add_argument(
+        "--keep", action="store_true", help="take complete runs in DIR as they are; their inputs are not compared"
+    )
+    _running(experiment)
 
     boot = verb(
         "boot",
@@ -235,9 +263,37 @@ def _policies(words) -> list[policy.Policy]:
     return list(found.values())
 
 
+def _experiment(options, out: Console, err: Console) -> int:
+    from . import experiment, tables, workers
+
+    if options.name == "list":
+        table = Table(box=None, pad_edge=False)
+        for title in ("name", "runs", "targets", "what"):
+            table.add_column(title, no_wrap=title != "what", justify="right" if title in ("runs", "targets") else "left")
+        for name in experiment.names():
+            one = experiment.find(name)
+            table.add_row(name, str(len(one.jobs(Path(), {}))), str(len(one.targets)), one.title)
+        tables.show(out, table)
+        return 0
+    from . import experiment_report
+
+    one = experiment.find(options.name)
+    directory = options.out or paths.OUT / "experiment" / one.name
+    jobs = one.jobs(directory, paths.load_artifacts(), options.seed, options.fresh)
+    kept = [o for job in jobs if options.keep and (o := workers.kept(job))]
+    if kept:
+        out.print(f"{len(kept)} of {len(jobs)} runs were there already and are taken as they are", highlight=False)
+        have = {tables.key(o.run) for o in kept}
+        jobs = [j for j in jobs if (j.scenario.name, j.policy.name, j.seed) not in have]
+    code = _run_jobs(jobs, kept, directory, options.jobs, out, err)
+    verdicts = experiment_report.write(one, directory)
+    experiment_report.show(out, one, verdicts)
+    out.print(f"report   {paths.shown(directory / 'report.html')}", highlight=False, soft_wrap=True)
+    return 1 if code or not all(v.met for v in verdicts) else 0
+
+
 def _measure(scenarios, policies, seeds, options, out: Console, err: Console) -> int:
-    from . import tables, workers
-    from .progress import Board
+    from . import workers
 
     if len({s.name for s in scenarios}) < len(scenarios):
         raise InputError("two scenarios have the same name")
@@ -248,10 +304,18 @@ def _measure(scenarios, policies, seeds, options, out: Console, err: Console) ->
         for seed in dict.fromkeys(seeds or s.seeds)
         for p in policies
     ]
+    return _run_jobs(jobs, [], options.out, options.jobs, out, err)
+
+
+def _run_jobs(jobs, kept, directory: Path, parallel: int, out: Console, err: Console) -> int:
+    """Runs the jobs, saves all results beside those that were kept, shows them."""
+    from . import tables, workers
+    from .progress import Board
+
     with Board(err, len(jobs)) as board:
-        outcomes = workers.run_all(jobs, options.jobs, board)
+        outcomes = kept + workers.run_all(jobs, parallel, board)
     runs = [o.run for o in outcomes]
-    results.save(options.out / workers.RESULTS, runs)
+    results.save(directory / workers.RESULTS, runs)
     tables.show_runs(out, runs, {tables.key(o.run) for o in outcomes if o.cached})
     for outcome in outcomes:
         for name in outcome.differs:
@@ -265,7 +329,7 @@ def _measure(scenarios, policies, seeds, options, out: Console, err: Console) ->
     failed = sum(not run["complete"] for run in runs)
     if failed:
         err.print(
-            f"{failed} of {len(runs)} runs failed; what there is stays in {paths.shown(options.out)}",
+            f"{failed} of {len(runs)} runs failed; what there is stays in {paths.shown(directory)}",
             style="bold red",
             highlight=False,
         )

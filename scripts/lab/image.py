@@ -49,7 +49,7 @@ def dom0_image(
 
     archive.add_text("lab/env", _environment(scenario, policy, mode))
     archive.add_text("lab/policy", _policy_commands(scenario, policy))
-    archive.add_text("lab/measure", shlex.join(wire_command(scenario, seed)) + "\n")
+    archive.add_text("lab/measure", _measure_script(scenario, policy, seed, mode))
     archive.add_text("lab/banner", _banner(scenario, policy))
     for kernel in sorted({guest.kernel for guest in scenario.guests}):
         archive.add_file(f"lab/vmlinux-{kernel}", artifacts.guest_vmlinux(kernel), 0o644)
@@ -106,6 +106,19 @@ def wire_command(scenario: Scenario, seed: int) -> list[str]:
     for client in scenario.clients:
         command += ["--client", client.option(seed)]
     return command
+
+
+def _measure_script(scenario: Scenario, policy: Policy, seed: int, mode: str) -> str:
+    """The traffic source; around it, and with dump_s within, tavs prints what it counted (xendump.py)."""
+    wire = shlex.join(wire_command(scenario, seed))
+    if policy.expect != "tavs" or mode != "measure":
+        return wire + "\n"
+    dump = "xl debug-keys r"
+    lines = [dump, "sleep 1", wire, dump, "sleep 1"]
+    if scenario.dump_s:
+        lines[2:3] = [f"( while sleep {scenario.dump_s:g}; do {dump}; done ) &", "dumps=$!", wire,
+                      "kill $dumps"]
+    return "\n".join(lines) + "\n"
 
 
 def workload_command(workload: Workload, seed: int) -> str:

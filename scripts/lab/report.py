@@ -92,19 +92,22 @@ wants what it used.</dd>
 """
 
 
-def write(places: list[Path], output: Path) -> Path:
-    """The page at `output`, the plots in a folder of its name without suffix."""
+def write(places: list[Path], output: Path, lead=None) -> Path:
+    """The page at `output`, the plots in a folder of its name without suffix.
+
+    lead(found, look, picture) returns HTML that goes before all else.
+    """
     found = [one for place in places for one in runs.find(place)]
     if not found:
         raise LabError("there are no runs to report on")
     folder = output.with_suffix("") if output.suffix else output.with_name(output.name + ".plots")
     folder.mkdir(parents=True, exist_ok=True)
-    page = build(found, folder)
+    page = build(found, folder, lead)
     output.write_text(page, encoding="utf-8")
     return output
 
 
-def build(found: list[runs.Found], folder: Path | None = None) -> str:
+def build(found: list[runs.Found], folder: Path | None = None, lead=None) -> str:
     look = plots.Look([f.run["policy"]["name"] for f in found])
     grouped: dict[str, list[runs.Found]] = {}
     for one in found:
@@ -124,6 +127,8 @@ def build(found: list[runs.Found], folder: Path | None = None) -> str:
         )
 
     parts = [_head(found, grouped)]
+    if lead is not None:
+        parts.append(lead(found, look, picture))
     if len(pictures) > 1:
         parts.append(
             picture(

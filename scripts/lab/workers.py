@@ -102,6 +102,14 @@ def run_job(job: Job, cache: Cache, tell) -> Outcome:
     return Outcome(run, cached, wall, tuple(differs))
 
 
+def kept(job: Job) -> Outcome | None:
+    """The complete run that the job's directory holds already, whatever went into it."""
+    if not (job.rundir / RESULTS).exists() or not (job.rundir / "raw").is_dir():
+        return None
+    (run,) = results.load(job.rundir / RESULTS)
+    return Outcome(run, cached=True) if run["complete"] else None
+
+
 def run_all(jobs: list[Job], parallel: int, board: Board, cache: Cache | None = None) -> list[Outcome]:
     """All jobs, `parallel` at a time, in the order given.  KeyboardInterrupt ends the workers first."""
     cache = cache or Cache()

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Experiments: what is to be measured, what it is to show, and whether it does.
+
+An experiment is a TOML file in guest-tests/experiments (schema/experiment.schema.json): runs
+(scenario, policies, seeds), targets and plots.  The runs are those of `lab run`, with its workers and
+its cache.  A target is one figure with a limit; the worst seed decides.
+"""
+
+import json
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from . import policy, results, runs, scenario, stats, workers, xendump
+from .errors import InputError, LabError
+from .paths import ROOT, shown
+from .policy import Policy
+from .scenario import Scenario
+from .toml_input import Source
+
+EXPERIMENTS = ROOT / "guest-tests" / "experiments"
+FIGURES = {"p50": 500, "p90": 900, "p99": 990, "max": 1000}
+
+
+@dataclass(frozen=True)
+class Target:
+    says: str
+    measure: str
+    scenario: str
+    policy: str
+    client: str = "*"
+    other: str | None = None
+    base: str | None = None
+    domain: str | None = None
+    figure: str = "mean"
+    skip: int | None = None
+    slow_ms: float = 1.0
+    at_most: float | None = None
+    at_least: float | None = None
+
+    @property
+    def limit(self) -> str:
+        return f"<= {self.at_most:g}" if self.at_most is not None else f">= {self.at_least:g}"
+
+
+@dataclass(frozen=True)
+class Plot:
+    draw: str
+    scenario: str
+    title: str
+    policies: tuple[str, ...] = ()
+    client: str = "*"
+    domain: str | None = None
+    caption: str = ""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    scenario: Scenario
+    policies: tuple[Policy, ...]
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    title: str
+    description: str
+    measurements: tuple[Measurement, ...]
+    targets: tuple[Target, ...]
+    plots: tuple[Plot, ...]
+
+    def jobs(self, out: Path, artifacts: dict, seeds=None, fresh=False) -> list[workers.Job]:
+        """One for each run; `seeds` replaces those of the file."""
+        return [
+            workers.Job(m.scenario, p, seed, artifacts,
+                        workers.rundir(out, m.scenario.name, p.name, seed), fresh)
+            for m in self.measurements
+            for seed in dict.fromkeys(seeds or m.seeds)
+            for p in m.policies
+        ]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    target: Target
+    values: dict[int, float]  # seed -> figure
+    problem: str = ""  # why there is none
+
+    @property
+    def worst(self) -> float | None:
+        if not self.values:
+            return None
+        return (max if self.target.at_most is not None else min)(self.values.values())
+
+    @property
+    def met(self) -> bool:
+        if self.problem or self.worst is None:
+            return False
+        if self.target.at_most is not None:
+            return self.worst <= self.target.at_most
+        return self.worst >= self.target.at_least
+
+    @property
+    def word(self) -> str:
+        return "ok" if self.met else "MISSED" if self.values and not self.problem else "NOT MEASURED"
+
+    def definition(self) -> dict:
+        return {
+            "says": self.target.says, "scenario": self.target.scenario, "policy": self.target.policy,
+            "measure": self.target.measure, "limit": self.target.limit, "worst": self.worst,
+            "seeds": {str(seed): value for seed, value in self.values.items()},
+            "verdict": self.word, "problem": self.problem or None,
+        }  # fmt: skip
+
+
+def names() -> list[str]:
+    return sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
+
+
+def find(word: str) -> Experiment:
+    """An experiment by its name, or by the path of its file."""
+    path = Path(word) if word.endswith(".toml") or "/" in word else EXPERIMENTS / f"{word}.toml"
+    if not path.exists():
+        raise InputError(f"there is no experiment '{word}' in {shown(EXPERIMENTS)}",
+                         [f"there are: {', '.join(names())}"])
+    return load(path)
+
+
+def load(path: Path) -> Experiment:
+    source = Source(path)
+    source.check("experiment.schema.json")
+    data, known = source.data, policy.load()
+
+    measurements = []
+    for number, entry in enumerate(data["run"]):
+        try:
+            one = scenario.find(entry["scenario"])
+            chosen = tuple(policy.find(word, known) for word in entry["policies"])
+        except InputError as problem:
+            raise source.error(("run", number), problem.message) from None
+        seeds = entry.get("seeds") or data.get("seeds") or one.seeds
+        measurements.append(Measurement(one, chosen, tuple(seeds)))
+
+    planned = {(m.scenario.name, p.name) for m in measurements for p in m.policies}
+    targets = [Target(**entry) for entry in data.get("target", [])]
+    for number, target in enumerate(targets):
+        for chosen in filter(None, (target.policy, target.base)):
+            if (target.scenario, chosen) not in planned:
+                raise source.error(("target", number),
+                                   f"no run of {target.scenario} under {chosen} is planned")
+        if (target.at_most is None) == (target.at_least is None):
+            raise source.error(("target", number), "needs either at_most or at_least")
+        if target.measure in ("ratio", "cost") and target.base is None:
+            raise source.error(("target", number), f"{target.measure} needs a base")
+        if target.measure == "against" and target.other is None:
+            raise source.error(("target", number), "against needs the other clients")
+    plots = [Plot(**{**entry, "policies": tuple(entry.get("policies", []))})
+             for entry in data.get("plot", [])]
+    for number, plot in enumerate(plots):
+        if plot.scenario not in {name for name, _ in planned}:
+            raise source.error(("plot", number), f"no run of {plot.scenario} is planned")
+        for chosen in plot.policies:
+            if (plot.scenario, chosen) not in planned:
+                raise source.error(("plot", number), f"no run of {plot.scenario} under {chosen} is planned")
+    return Experiment(source.path.stem, data["title"], data.get("description", "").strip(),
+                      tuple(measurements), tuple(targets), tuple(plots))
+
+
+# Figures
+
+
+class Results:
+    """The runs of an experiment, by scenario, policy and seed."""
+
+    def __init__(self, found: list[runs.Found]):
+        self.found = found
+        self._by_key = {(f.run["scenario"]["name"], f.run["policy"]["name"], f.run["seed"]): f for f in found}
+        self._samples: dict[int, dict] = {}
+
+    def of(self, scenario_name: str, policy_name: str) -> dict[int, runs.Found]:
+        return {key[2]: f for key, f in sorted(self._by_key.items()) if key[:2] == (scenario_name, policy_name)}
+
+    def samples(self, found: runs.Found) -> dict[str, list[tuple[int, int | None]]]:
+        if id(found) not in self._samples:
+            self._samples[id(found)] = found.samples()
+        return self._samples[id(found)]
+
+    def latencies(self, found: runs.Found, pattern: str, skip: int | None) -> list[int | None]:
+        """Those of all clients and readers that fit, without the first `skip` of each client."""
+        if skip is None:
+            skip = found.run["scenario"]["definition"]["learning_requests"]
+        clients = {c["name"] for c in found.run["clients"]}
+        return [
+            value
+            for name, points in self.samples(found).items() if fnmatchcase(name, pattern)
+            for number, value in points if number > (skip if name in clients else 0)
+        ]
+
+
+def figure(values: list[int | None], name: str) -> float:
+    """Milliseconds.  A lost request is slower than all others; the mean does not know it."""
+    answered = sorted(v for v in values if v is not None)
+    if not answered:
+        raise LabError("no request was answered")
+    if name == "mean":
+        return stats.mean(answered) / 1e6
+    ranked = [*answered, *[float("inf")] * (len(values) - len(answered))]
+    return stats.percentile(ranked, FIGURES[name]) / 1e6
+
+
+def judge(target: Target, measured: Results) -> Verdict:
+    """The figure of each seed; what cannot be measured is said, and counts as missed."""
+    values, problem = {}, ""
+    mine = measured.of(target.scenario, target.policy)
+    if not mine:
+        return Verdict(target, {}, "no run")
+    for seed, found in mine.items():
+        if not found.run["complete"] and target.measure != "complete":
+            problem = f"seed {seed} failed: {found.run['error']['message']}"
+            continue
+        if target.base is not None and seed not in measured.of(target.scenario, target.base):
+            continue  # the base was measured with fewer seeds
+        try:
+            values[seed] = _MEASURES[target.measure](target, measured, found)
+        except LabError as error:
+            problem = f"seed {seed}: {error.message}"
+    if not values and not problem:
+        problem = f"no seed in common with {target.base}"
+    return Verdict(target, values, problem)
+
+
+def _base(target: Target, measured: Results, found: runs.Found) -> runs.Found:
+    base = measured.of(target.scenario, target.base)[found.run["seed"]]
+    if not base.run["complete"]:
+        raise LabError(f"{target.base} failed")
+    return base
+
+
+def _latency(target, measured, found) -> float:
+    return figure(measured.latencies(found, target.client, target.skip), target.figure)
+
+
+def _ratio(target, measured, found) -> float:
+    """How many times the base's latency is this one's."""
+    return _latency(target, measured, _base(target, measured, found)) / _latency(target, measured, found)
+
+
+def _against(target, measured, found) -> float:
+    """These clients' latency over that of the others in the same run."""
+    others = figure(measured.latencies(found, target.other, target.skip), target.figure)
+    return _latency(target, measured, found) / others
+
+
+def _learning(target, measured, found) -> float:
+    """The number of the last slow request among the first twenty of a client; the worst client."""
+    last = 0
+    for name, points in measured.samples(found).items():
+        if fnmatchcase(name, target.client):
+            last = max([last, *(n for n, v in points[:20] if v is None or v > target.slow_ms * 1e6)])
+    return float(last)
+
+
+def _share(target, measured, found) -> float:
+    """Percent: how far the share of a domain that wants CPU is from its entitlement, at worst."""
+    worst = results.worst_error(found.run)
+    if worst is None:
+        raise LabError("no domain wants CPU")
+    return abs(worst[0]) / 1e4
+
+
+def _complete(target, measured, found) -> float:
+    return float(found.run["complete"])
+
+
+def work_rate(found: runs.Found, pattern: str) -> float:
+    """What the readers and servers that fit did in a second; without any, the programs that compute."""
+    run = found.run
+    rates = [d["reads_per_s"] for d in run["disks"] if fnmatchcase(f"{d['guest']}.{d['workload']}", pattern)]
+    window_s = run["window"]["duration_ns"] / 1e9
+    rates += [c["whole"]["n"] / window_s for c in run["clients"] if fnmatchcase(c["name"], pattern)]
+    if not rates:
+        rates = [h["units_per_s"] for h in run["hogs"] if fnmatchcase(f"{h['guest']}.{h['workload']}", pattern)]
+    if not rates or None in rates:
+        raise LabError("the work that was done is not known")
+    return sum(rates)
+
+
+def _work(target, measured, found) -> float:
+    mine = work_rate(found, target.client)
+    return mine if target.base is None else mine / work_rate(_base(target, measured, found), target.client)
+
+
+def _domid(found: runs.Found, name: str | None) -> int:
+    rows = [d for d in found.run["domains"] if d["name"] == name or (name is None and d["domid"])]
+    if not rows:
+        raise LabError(f"there is no domain {name}")
+    return rows[0]["domid"]
+
+
+def _statistics(target, found) -> tuple[xendump.Domain, float]:
+    """What the scheduler counted of a domain in the window, and its PBratio."""
+    domid = _domid(found, target.domain)
+    before, after = xendump.window(found)
+    return after.domains[domid] - before.domains[domid], after.domains[domid].pbratio / 1000
+
+
+def _boosted(target, measured, found) -> float:
+    """Percent of the domain's CPU time that was boosted."""
+    spent, _ = _statistics(target, found)
+    return 100 * spent.boosted_us / max(spent.run_us, 1)
+
+
+def _refused(target, measured, found) -> float:
+    """Boosts refused because the budget was used up."""
+    return float(_statistics(target, found)[0].refused_budget)
+
+
+def unit_cost(found: runs.Found, domain: str | None) -> float:
+    """CPU time, in ns, of a domain (or, for None, of all) for a unit of its work or a request."""
+    run = found.run
+    cpu = sum(d["cpu_ns"] for d in run["domains"] if domain in (None, d["name"]))
+    if run["hogs"]:
+        units = [h["units"] for h in run["hogs"] if domain in (None, h["guest"])]
+    else:
+        units = [c["whole"]["n"] for c in run["clients"] if domain in (None, c["guest"])]
+    if not units or None in units or not sum(units):
+        raise LabError("the work that was done is not known")
+    return cpu / sum(units)
+
+
+def _cost(target, measured, found) -> float:
+    """Percent that a unit costs more than under the base."""
+    base = unit_cost(_base(target, measured, found), target.domain)
+    return 100 * (unit_cost(found, target.domain) - base) / base
+
+
+_MEASURES = {
+    "latency": _latency, "ratio": _ratio, "against": _against, "learning": _learning, "share": _share,
+    "complete": _complete, "work": _work, "boosted": _boosted, "refused": _refused, "cost": _cost,
+}  # fmt: skip
+
+
+def conclude(one: Experiment, found: list[runs.Found], out: Path) -> list[Verdict]:
+    """Judges all targets and leaves targets.json beside the results."""
+    measured = Results(found)
+    verdicts = [judge(target, measured) for target in one.targets]
+    data = {"experiment": one.name, "title": one.title, "targets": [v.definition() for v in verdicts]}
+    (out / "targets.json").write_text(json.dumps(data, indent=1) + "\n")
+    return verdicts

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The plots of experiments, in the style of plots.py."""
+
+from fnmatch import fnmatchcase
+
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from . import xendump
+from .errors import LabError
+from .experiment import Plot, Results, figure, unit_cost, work_rate
+from .plots import INK, WIDTH, Look, Pictures, _log_ms
+from .runs import Found
+
+
+def draw(plot: Plot, measured: Results, look: Look) -> Figure | None:
+    """The figure, or None if no run has anything for it.  Call it through plots.draw()."""
+    policies = list(plot.policies) or list(dict.fromkeys(
+        f.run["policy"]["name"] for f in measured.found if f.run["scenario"]["name"] == plot.scenario))
+    some = {p: list(measured.of(plot.scenario, p).values()) for p in policies}
+    some = {p: [f for f in found if f.run["complete"]] for p, found in some.items()}
+    some = {p: found for p, found in some.items() if found}
+    if not some:
+        return None
+    return _KINDS[plot.draw](plot, measured, look, some)
+
+
+def _points(plot: Plot, measured: Results, found: Found) -> list[tuple[int, int | None]]:
+    return [point for name, points in measured.samples(found).items() if fnmatchcase(name, plot.client)
+            for point in points]
+
+
+def _legend(figure_: Figure, look: Look, policies, extra=()) -> None:
+    handles = [Line2D([], [], **{**look.line(p), "linewidth": 2.2}, label=p) for p in policies]
+    figure_.legend(handles=[*handles, *extra], loc="outside upper left", ncols=6)
+
+
+def _one(height: float = 3.6):
+    figure_ = Figure(figsize=(WIDTH, height), layout="constrained")
+    return figure_, figure_.add_subplot()
+
+
+def learning(plot, measured, look, some) -> Figure:
+    """Latency against request number, the first 30: a line for each seed."""
+    figure_, axes = _one()
+    for name, found in some.items():
+        for one in found:
+            points = [(n, v / 1e6) for n, v in _points(plot, measured, one) if v is not None and n <= 30]
+            axes.plot([n for n, _ in points], [v for _, v in points], marker="o", markersize=3,
+                      **{**look.line(name), "linewidth": 1.2})
+    _log_ms(axes, "y")
+    axes.set_xlabel("request")
+    axes.set_ylabel("latency, virtual ms (log)")
+    _legend(figure_, look, some)
+    return figure_
+
+
+def timeline(plot, measured, look, some) -> Figure:
+    """Each request at the time at which it was sent, on a linear scale as in the paper; first seeds."""
+    figure_ = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+    grid = figure_.subplots(1, len(some), squeeze=False, sharey=True)[0]
+    for axes, (name, found) in zip(grid, some.items()):
+        sent = sent_times(found[0], plot.client)
+        points = [(at / 1e9, v / 1e6) for at, (_, v) in zip(sent, _points(plot, measured, found[0]))
+                  if v is not None]
+        axes.vlines([t for t, _ in points], 0, [v for _, v in points], color=look.colour(name), linewidth=1)
+        axes.plot([t for t, _ in points], [v for _, v in points], linestyle="none", marker="o",
+                  markersize=3, color=look.colour(name))
+        axes.set_title(name)
+        axes.set_xlabel("time in the window, virtual s")
+    grid[0].set_ylabel("latency, virtual ms")
+    grid[0].set_ylim(bottom=0)
+    return figure_
+
+
+def sent_times(found: Found, pattern: str) -> list[int]:
+    """When each request of the clients was sent, ns since the window began."""
+    from . import raw
+
+    wire = raw.read_wire(found.directory / "raw" / "wire.tsv")
+    return [s.sent_ns - wire.window[0] for name, samples in wire.samples.items()
+            if fnmatchcase(name, pattern) for s in samples]
+
+
+def sweep(plot, measured, look, some) -> Figure:
+    """Throughput and CPU shares, side by side, over the policies in their order."""
+    figure_ = Figure(figsize=(WIDTH, 3.8), layout="constrained")
+    left, right = figure_.subplots(1, 2, width_ratios=[1, 1.5])
+    places = range(len(some))
+    rates = [sum(work_rate(f, plot.client) for f in found) / len(found) for found in some.values()]
+    left.plot(places, rates, marker="o", color=look.colour("tavs"), linewidth=2)
+    for place, rate in zip(places, rates):
+        left.annotate(f"{rate:,.0f}", (place, rate), xytext=(0, 6), textcoords="offset points", ha="center",
+                      fontsize=8.5)
+    left.set_ylim(0, max(rates) * 1.15)
+    left.set_title("requests or reads a second")
+    domains = [d["name"] for d in next(iter(some.values()))[0].run["domains"]]
+    base = [0.0] * len(some)
+    shades = ["#4C5A67", look.colour("tavs"), "#9CC5DE", "#B7D3E4", "#CFE1EC", "#9FB3C1", "#C9D6DE", "#E3EAEE"]
+    for number, domain in enumerate(domains):
+        shares = [
+            sum(next(d for d in f.run["domains"] if d["name"] == domain)["share_ppm"] for f in found)
+            / len(found) / 1e4 for found in some.values()
+        ]  # fmt: skip
+        right.bar(places, shares, 0.72, bottom=base, color=shades[number % len(shades)], label=domain,
+                  edgecolor="white", linewidth=0.6)
+        for place, share in zip(places, shares):
+            right.annotate(f"{share:.1f}", (place, base[place] + share / 2), ha="center", va="center",
+                           fontsize=7.5, color="white" if number < 2 else INK)
+        base = [b + s for b, s in zip(base, shares)]
+    right.set_title("CPU share of each domain, %")
+    right.grid(axis="x", visible=False)
+    right.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), reverse=True)
+    for axes in (left, right):
+        axes.set_xticks(list(places), [_short(name) for name in some], rotation=20)
+    return figure_
+
+
+def cost(plot, measured, look, some) -> Figure:
+    """What a unit of work costs more than under the first policy, in percent."""
+    figure_, axes = _one(2.6)
+    costs = {name: sum(unit_cost(f, plot.domain) for f in found) / len(found) for name, found in some.items()}
+    base = next(iter(costs.values()))
+    for row, (name, value) in enumerate(costs.items()):
+        more = 100 * (value - base) / base
+        axes.barh(row, more, 0.6, color=look.colour(name))
+        axes.annotate(f"{value:,.0f} ns  {more:+.3f}%", (max(more, 0), row), xytext=(5, 0),
+                      textcoords="offset points", va="center", fontsize=9)
+    axes.set_yticks(range(len(costs)), list(costs))
+    axes.invert_yaxis()
+    axes.margins(x=0.35)
+    axes.set_xlabel(f"% more CPU time than under {next(iter(costs))}")
+    return figure_
+
+
+def groups(plot, measured, look, some) -> Figure:
+    """p50, p90 and p99 after learning of each client, pooled over the seeds."""
+    figure_ = Figure(figsize=(WIDTH, 3.6), layout="constrained")
+    grid = figure_.subplots(1, 3, squeeze=False)[0]
+    clients = [c["name"] for c in next(iter(some.values()))[0].run["clients"] if fnmatchcase(c["name"], plot.client)]
+    width = 0.8 / len(some)
+    for axes, rank in zip(grid, ("p50", "p90", "p99")):
+        for number, (name, found) in enumerate(some.items()):
+            for place, client in enumerate(clients):
+                pooled = [v for f in found for v in measured.latencies(f, client, None)]
+                axes.bar(place + (number - (len(some) - 1) / 2) * width, figure(pooled, rank), width * 0.9,
+                         color=look.colour(name))
+        if len(some) > 1:
+            _log_ms(axes, "y")
+        axes.set_xticks(range(len(clients)), [c.removeprefix("c-") for c in clients])
+        axes.set_title(rank)
+        axes.grid(axis="x", visible=False)
+    grid[0].set_ylabel("latency, virtual ms" + (" (log)" if len(some) > 1 else ""))
+    _legend(figure_, look, some)
+    return figure_
+
+
+def belief(plot, measured, look, some) -> Figure:
+    """Degree of belief over time of the two tasks of a domain that stand out: most believed, most CPU."""
+    figure_, axes = _one()
+    found = next(iter(some.values()))[0]
+    history = beliefs(found, plot.domain)
+    io, cpu = outstanding(history)
+    for task, label, colour in ((io, "I/O-bound task", look.colour("tavs")),
+                                (cpu, "CPU-bound task", look.colour("credit"))):
+        axes.plot([t for t, tasks in history if task in tasks], [tasks[task][0] for _, tasks in history if task in tasks],
+                  marker="o", markersize=3, color=colour, label=label)
+    axes.axhline(20, color=INK, linewidth=0.8, linestyle=":", label="believed above")
+    axes.set_xlabel("time in the window, virtual s")
+    axes.set_ylabel("degree of belief")
+    figure_.legend(loc="outside upper left", ncols=4)
+    return figure_
+
+
+def beliefs(found: Found, domain: str | None) -> list[tuple[float, dict[str, tuple[int, int]]]]:
+    """(seconds since the first dump, address space -> belief and CPU ms) of a domain."""
+    rows = [d for d in found.run["domains"] if d["name"] == domain or (domain is None and d["domid"])]
+    dumps = xendump.read(found.directory / "serial.log")
+    if not rows or not dumps:
+        raise LabError("the scheduler printed no tasks")
+    return [((d.now_ns - dumps[0].now_ns) / 1e9, d.domains[rows[0]["domid"]].tasks)
+            for d in dumps if rows[0]["domid"] in d.domains]
+
+
+def outstanding(history) -> tuple[str, str]:
+    """The address spaces of the most believed task and of the one with most CPU time, at the end."""
+    last = history[-1][1]
+    if len(last) < 2:
+        raise LabError("fewer than two tasks have a belief")
+    return max(last, key=lambda t: last[t][0]), max(last, key=lambda t: last[t][1])
+
+
+def shares(plot, measured, look, some) -> Figure:
+    return Pictures([f for found in some.values() for f in found[:1]], look).shares()
+
+
+def cdf(plot, measured, look, some) -> Figure:
+    return Pictures([f for found in some.values() for f in found[:1]], look).cdf()
+
+
+def _short(name: str) -> str:
+    """pb125 -> 0.125"""
+    return f"{int(name[2:]) / 1000:g}" if name.startswith("pb") and name[2:].isdecimal() else name
+
+
+_KINDS = {
+    "learning": learning, "timeline": timeline, "sweep": sweep, "cost": cost, "groups": groups,
+    "belief": belief, "shares": shares, "cdf": cdf,
+}  # fmt: skip

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the scheduler tavs prints about itself at Xen's debug key r, out of a serial log.
+
+The conductor presses the key right before and right after the window (scripts/lab/image.py), and in
+scenarios with dump_s every so many seconds in between.
+"""
+
+import re
+from dataclasses import dataclass, field, fields
+
+from .errors import LabError
+
+_NOW = re.compile(r"\bNOW=(\d+)")
+_START = "task awareness:"
+_DOMAIN = re.compile(r"\bdomain (\d+): .*pbratio=(\d+)")
+_RUN = re.compile(r"\brun=(\d+)us boosted=(\d+)us events=(\d+) off=(\d+) budget=(\d+)")
+_BOOSTS = re.compile(r"\bboosts for (\w+): (\d+) \(hit=(\d+) revoked=(\d+) blocked=(\d+) capped=(\d+)\)")
+_TASKS = re.compile(r"\btasks: believed=(\d+) switches=(\d+) pos=(\d+) neg=(\d+) amb=(\d+)")
+_TASK = re.compile(r"(0x[0-9a-f]+) belief=(-?\d+) cpu=(\d+)ms")
+
+
+@dataclass(frozen=True)
+class Domain:
+    """Counters of a domain since it was created, summed over its vCPUs."""
+
+    pbratio: int = 0  # permille
+    run_us: int = 0
+    boosted_us: int = 0
+    events: int = 0
+    refused_budget: int = 0
+    boosts: int = 0
+    hits: int = 0
+    revoked: int = 0
+    blocked: int = 0
+    capped: int = 0
+    switches: int = 0
+    tasks: dict[str, tuple[int, int]] = field(default_factory=dict)  # address space -> belief, CPU ms
+
+    def __sub__(self, before: "Domain") -> "Domain":
+        counts = {
+            f.name: getattr(self, f.name) - getattr(before, f.name)
+            for f in fields(self) if f.name not in ("pbratio", "tasks")
+        }
+        return Domain(pbratio=self.pbratio, tasks=self.tasks, **counts)
+
+
+@dataclass(frozen=True)
+class Dump:
+    now_ns: int
+    domains: dict[int, Domain]
+
+
+def read(path) -> list[Dump]:
+    """All dumps of a serial log, oldest first."""
+    try:
+        lines = path.read_text(errors="replace").splitlines()
+    except FileNotFoundError:
+        raise LabError(f"{path.name} is missing") from None
+    dumps, now, domid, domains = [], 0, None, None
+    for line in lines:
+        if match := _NOW.search(line):
+            now = int(match[1])
+        elif _START in line:
+            domid, domains = None, {}
+            dumps.append(Dump(now, domains))
+        elif domains is None:
+            continue
+        elif match := _DOMAIN.search(line):
+            domid = int(match[1])
+            domains[domid] = Domain(pbratio=int(match[2]))
+        elif domid is not None:
+            domains[domid] = _with(domains[domid], line)
+    return dumps
+
+
+def _with(d: Domain, line: str) -> Domain:
+    """The domain with what one more line says of it."""
+    add: dict = {}
+    if match := _RUN.search(line):
+        for name, value in zip(("run_us", "boosted_us", "events", None, "refused_budget"), match.groups()):
+            if name:
+                add[name] = getattr(d, name) + int(value)
+    elif match := _BOOSTS.search(line):
+        for name, value in zip(("boosts", "hits", "revoked", "blocked", "capped"), match.groups()[1:]):
+            add[name] = getattr(d, name) + int(value)
+    elif match := _TASKS.search(line):
+        add["switches"] = d.switches + int(match[2])
+    elif match := _TASK.search(line):
+        add["tasks"] = {**d.tasks, match[1]: (int(match[2]), int(match[3]))}
+    return Domain(**{**{f.name: getattr(d, f.name) for f in fields(d)}, **add}) if add else d
+
+
+def window(found) -> tuple[Dump, Dump]:
+    """The dumps right before and right after the window of a run."""
+    if found.directory is None:
+        raise LabError("there is no serial log")
+    dumps = read(found.directory / "serial.log")
+    if len(dumps) < 2:
+        raise LabError("the scheduler printed no statistics around the window")
+    return dumps[0], dumps[-1]

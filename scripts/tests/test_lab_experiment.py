@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Experiments: their files, figures, verdicts and pages, from made-up raw files.  Nothing is booted."""
+
+import json
+
+import pytest
+
+from lab import experiment, experiment_plots, policy, report, results, runs, scenario, xendump
+from lab.errors import InputError, LabError
+from lab_fixture import MS, write_raw
+from test_lab_runs import fake, lab  # noqa: F401: a fixture
+
+GOOD = """\
+title = "t"
+seeds = [1, 2]
+[[run]]
+scenario = "mixed"
+policies = ["tavs", "credit", "pb20=sched=tavs tavs=pbratio=20"]
+[[target]]
+says = "mean, ms"
+measure = "latency"
+scenario = "mixed"
+policy = "tavs"
+at_most = 1
+[[target]]
+says = "times credit"
+measure = "ratio"
+scenario = "mixed"
+policy = "tavs"
+base = "credit"
+at_least = 20
+[[plot]]
+draw = "learning"
+scenario = "mixed"
+title = "Learning"
+"""
+
+
+def load(tmp_path, text=GOOD):
+    path = tmp_path / "case.toml"
+    path.write_text(text)
+    return experiment.load(path)
+
+
+def found(directory, name="mixed", chosen="tavs", seed=1, **raw):
+    """A run in `directory` with made-up raw files."""
+    one, known = scenario.find(name), policy.load()
+    place = directory / name / chosen / f"seed-{seed}"
+    write_raw(place, one, known[chosen], seed=seed, **raw)
+    return runs.Found(results.collect(place, one, known[chosen], seed), place)
+
+
+def target(measure, scenario_name="mixed", chosen="tavs", **more):
+    return experiment.Target("it", measure, scenario_name, chosen, **more)
+
+
+def value(measure, *some, **more):
+    """The figure of seed 1."""
+    verdict = experiment.judge(target(measure, **more), experiment.Results(list(some)))
+    assert not verdict.problem, verdict.problem
+    return verdict.values[1]
+
+
+# Files
+
+
+@pytest.mark.parametrize("name", experiment.names())
+def test_every_experiment_that_is_there_makes_sense(name):
+    one = experiment.find(name)
+    assert one.description and one.targets
+    assert all(job.rundir for job in one.jobs(experiment.Path("out"), {}))
+
+
+def test_runs_are_scenarios_by_policies_by_seeds(tmp_path):
+    one = load(tmp_path)
+    labels = [job.label for job in one.jobs(tmp_path, {})]
+    assert labels == [f"mixed/{p}/{s}" for s in (1, 2) for p in ("tavs", "credit", "pb20")]
+    assert len(one.jobs(tmp_path, {}, seeds=[7])) == 3
+
+
+@pytest.mark.parametrize("text, message", [
+    (GOOD.replace('"mixed"', '"mixt"', 1), "case.toml:3: run[1]: there is no scenario 'mixt'"),
+    (GOOD.replace('"credit"', '"credt"', 1), "case.toml:3: run[1]: there is no policy 'credt'"),
+    (GOOD.replace('base = "credit"\n', ""), "case.toml:12: target[2]: ratio needs a base"),
+    (GOOD.replace('base = "credit"', 'base = "rtds"'), "case.toml:12: target[2]: no run of mixed under rtds is planned"),
+    (GOOD.replace("at_most", "atmost"), "did you mean 'at_most'?"),
+    (GOOD.replace("at_most = 1\n", ""), "case.toml:6: target[1]: needs either at_most or at_least"),
+    (GOOD.replace('draw = "learning"', 'draw = "pie"'), "must be one of"),
+    (GOOD.replace('draw = "learning"\nscenario = "mixed"', 'draw = "learning"\nscenario = "io"'),
+     "case.toml:19: plot[1]: no run of io is planned"),
+])  # fmt: skip
+def test_what_is_wrong_is_named_with_its_line(tmp_path, monkeypatch, text, message):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError) as caught:
+        load(tmp_path, text)
+    assert message in caught.value.message
+
+
+def test_an_experiment_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="there is no experiment 'nosuch'") as caught:
+        experiment.find("nosuch")
+    assert "mixed" in caught.value.details[0]
+
+
+# Figures
+
+
+def test_latency_is_of_all_requests_after_learning(tmp_path):
+    one = found(tmp_path)
+    expected = one.run["clients"][0]["learned"]
+    for figure in ("mean", "p50", "p90", "p99", "max"):
+        assert value("latency", one, figure=figure) == pytest.approx(expected[f"{figure}_ns"] / 1e6)
+    assert value("latency", one, skip=0) == pytest.approx(one.run["clients"][0]["whole"]["mean_ns"] / 1e6)
+
+
+def test_a_lost_request_is_slower_than_all_others(tmp_path):
+    one = found(tmp_path, lost=(50,))
+    assert value("latency", one, figure="max") == float("inf")
+    assert value("latency", one, figure="p50") < float("inf")
+
+
+def test_ratios_are_of_the_same_seed_and_the_worst_decides(tmp_path):
+    some = [found(tmp_path, seed=s, latency_ms=0.25) for s in (1, 2, 3)]
+    some += [found(tmp_path, chosen="credit", seed=s, latency_ms=50) for s in (1, 2)]
+    verdict = experiment.judge(target("ratio", base="credit", at_least=100), experiment.Results(some))
+    assert sorted(verdict.values) == [1, 2]
+    assert verdict.worst == min(verdict.values.values())
+    assert verdict.met and verdict.word == "ok"
+    strict = experiment.judge(target("ratio", base="credit", at_least=1e6), experiment.Results(some))
+    assert not strict.met and strict.word == "MISSED"
+
+
+def test_some_clients_against_others(tmp_path):
+    one = found(tmp_path, "table1")
+    ratio = value("against", one, scenario_name="table1", client="c-m*", other="c-i*", figure="p50")
+    assert 0.5 < ratio < 2
+    assert value("against", one, scenario_name="table1", client="c-m*", other="c-m*") == 1
+
+
+def test_learning_ends_with_the_last_slow_request(tmp_path):
+    one = found(tmp_path)
+    measured = experiment.Results([one])
+    measured.samples(one)["c1"] = [(n, MS * (90 if n in (1, 4, 40) else 0.2)) for n in range(1, 101)]
+    assert experiment.judge(target("learning", at_most=5), measured).values == {1: 4.0}
+    measured.samples(one)["c1"] = [(n, MS * 0.2) for n in range(1, 101)]
+    assert experiment.judge(target("learning", at_most=5), measured).values == {1: 0.0}
+
+
+def test_share_is_the_worst_domain(tmp_path):
+    shares = {"dom0": 0.04, "d1": 0.16, **{f"h{n}": 0.16 for n in range(1, 6)}}
+    assert value("share", found(tmp_path, shares=shares)) == pytest.approx(0, abs=0.01)
+    shares |= {"d1": 0.08, "h1": 0.24}
+    assert value("share", found(tmp_path, shares=shares)) == pytest.approx(50, abs=0.1)
+
+
+def test_cost_is_cpu_time_for_a_unit_over_the_base(tmp_path):
+    mine = found(tmp_path, "pingpong", shares={"dom0": 0.01, "d1": 0.90})
+    base = found(tmp_path, "pingpong", "credit2", shares={"dom0": 0.01, "d1": 0.90})
+    assert value("cost", mine, base, scenario_name="pingpong", base="credit2", domain="d1") == 0
+    base.run["hogs"][0]["units"] = round(base.run["hogs"][0]["units"] * 1.01)
+    assert value("cost", mine, base, scenario_name="pingpong", base="credit2", domain="d1") == pytest.approx(1, abs=0.01)
+
+
+def test_work_is_of_readers_or_clients_else_of_what_computes(tmp_path):
+    disk = found(tmp_path, "disk")
+    assert value("work", disk, scenario_name="disk", client="d1.blkread") == disk.run["disks"][0]["reads_per_s"]
+    mixed = found(tmp_path)
+    assert value("work", mixed, client="c1") == pytest.approx(100 / 35)
+    assert value("work", mixed, client="h1.hog") == mixed.run["hogs"][1]["units_per_s"]
+
+
+def test_what_cannot_be_measured_is_missed_with_a_reason(tmp_path):
+    one = found(tmp_path)
+    nothing = experiment.judge(target("latency", chosen="rtds", at_most=1), experiment.Results([one]))
+    assert (nothing.met, nothing.word, nothing.problem) == (False, "NOT MEASURED", "no run")
+    silent = experiment.judge(target("boosted", at_most=1), experiment.Results([one]))
+    assert "printed no statistics" in silent.problem and not silent.met
+    one.run["complete"], one.run["error"] = False, {"message": "guest d1 did not come up", "details": []}
+    failed = experiment.judge(target("latency", at_most=1000), experiment.Results([one]))
+    assert failed.problem == "seed 1 failed: guest d1 did not come up" and not failed.met
+    assert experiment.judge(target("complete", at_least=1), experiment.Results([one])).values == {1: 0.0}
+
+
+# What the scheduler prints
+
+
+DUMP = """\
+(XEN) NOW={now}
+(XEN) task awareness:
+(XEN) \tpbratio            = 125 permille
+(XEN) \tdomain 0: not tracked driver pbratio=125
+(XEN) \t  [0.0] budget=500us
+(XEN) \t  run=900us boosted=0us events=9 off=0 budget=0 ahead=3
+(XEN) \tdomain 1: tracked pbratio=20
+(XEN) \t  [1.0] budget=77us
+(XEN) \t  run={run}us boosted={boosted}us events=50 off=0 budget={refused} ahead=0
+(XEN) \t  boosts for any: {boosts} (hit=3 revoked=2 blocked=1 capped=1)
+(XEN) \t  boosts for net: 2 (hit=2 revoked=1 blocked=1 capped=0)
+(XEN) \t  tasks: believed=1 switches=70 pos=9 neg=1 amb=5 lost=0 kernel=0x10 cur=0x20
+(XEN) \t    0x20 belief={belief} cpu=12ms last I/O=900ms
+(XEN) \t    0x30 belief=-100 cpu=900ms last I/O=0ms
+"""
+
+
+def log(*dumps) -> str:
+    return "Xen 4.20\n" + "(XEN) something else\n".join(DUMP.format(**d) for d in dumps)
+
+
+FIRST = {"now": 5_000_000_000, "run": 1000, "boosted": 100, "refused": 4, "boosts": 4, "belief": 5}
+SECOND = {"now": 7_000_000_000, "run": 51000, "boosted": 1100, "refused": 24, "boosts": 14, "belief": 300}
+
+
+def test_counters_are_read_and_subtracted(tmp_path):
+    path = tmp_path / "serial.log"
+    path.write_text(log(FIRST, SECOND))
+    before, after = xendump.read(path)
+    assert (before.now_ns, after.now_ns) == (FIRST["now"], SECOND["now"])
+    assert after.domains[1].boosts == 16 and after.domains[1].tasks == {"0x20": (300, 12), "0x30": (-100, 900)}
+    spent = after.domains[1] - before.domains[1]
+    assert (spent.pbratio, spent.run_us, spent.boosted_us, spent.boosts, spent.switches) == (20, 50000, 1000, 10, 0)
+    with pytest.raises(LabError, match="nothing is missing"):
+        xendump.read(tmp_path / "nothing")
+
+
+def test_the_budget_is_seen(tmp_path):
+    one = found(tmp_path)
+    (one.directory / "serial.log").write_text(log(FIRST, SECOND))
+    assert value("boosted", one, domain="d1") == 2.0
+    assert value("refused", one, domain="d1") == 20
+
+
+def test_beliefs_over_time_are_those_of_two_tasks(tmp_path):
+    one = found(tmp_path)
+    (one.directory / "serial.log").write_text(log(FIRST, SECOND))
+    history = experiment_plots.beliefs(one, "d1")
+    assert [at for at, _ in history] == [0, 2]
+    assert experiment_plots.outstanding(history) == ("0x20", "0x30")
+
+
+# From the command line
+
+
+def test_an_experiment_measures_judges_and_reports(fake, tmp_path, capsys):
+    path = tmp_path / "case.toml"
+    path.write_text(GOOD)
+    out = tmp_path / "out"
+    assert lab("experiment", path, "--out", out, "--jobs", 2) == 0
+    screen = capsys.readouterr().out
+    assert "2 of 2 targets met" in screen and "mean, ms" in screen and "<= 1" in screen
+    assert len(results.load(out / "results.json")) == 6
+    said = json.loads((out / "targets.json").read_text())["targets"]
+    assert [t["verdict"] for t in said] == ["ok", "ok"] and set(said[0]["seeds"]) == {"1", "2"}
+    page = (out / "report.html").read_text()
+    assert "Learning" in page and "times credit" in page and page.index("times credit") < page.index("mixed-cdf")
+    for suffix in ("png", "svg"):
+        assert (out / "report" / f"1-learning-mixed.{suffix}").stat().st_size > 1000
+
+
+def test_a_missed_target_is_said_and_is_the_exit_status(fake, tmp_path, capsys):
+    path = tmp_path / "case.toml"
+    path.write_text(GOOD.replace("at_most = 1", "at_most = 0.01"))
+    assert lab("experiment", path, "--seed", 1, "--out", tmp_path / "out") == 1
+    screen = capsys.readouterr().out
+    assert "MISSED" in screen and "1 of 2 targets met" in screen
+
+
+def test_a_run_that_fails_leaves_its_targets_unmet(fake, tmp_path, capsys):
+    path = tmp_path / "case.toml"
+    path.write_text(GOOD)
+    fake.fail.add("credit")
+    assert lab("experiment", path, "--seed", 1, "--out", tmp_path / "out") == 1
+    assert "seed 1: credit failed" in capsys.readouterr().out
+
+
+def test_keep_takes_complete_runs_as_they_are(fake, tmp_path, capsys, monkeypatch):
+    path = tmp_path / "case.toml"
+    path.write_text(GOOD)
+    assert lab("experiment", path, "--seed", 1, "--out", tmp_path / "out") == 0
+    monkeypatch.setattr("lab.paths.load_artifacts", lambda: {"versions": {"xen": "newer"}})
+    assert lab("experiment", path, "--seed", 1, 2, "--out", tmp_path / "out", "--keep") == 0
+    assert "3 of 6 runs were there already" in capsys.readouterr().out
+    assert len(fake.executed()) == 6
+
+
+def test_the_list_names_every_experiment(capsys):
+    assert lab("experiment", "list") == 0
+    screen = capsys.readouterr().out
+    assert all(name in screen for name in experiment.names())
+
+
+def test_every_kind_of_plot_is_drawn(tmp_path):
+    one = found(tmp_path)
+    (one.directory / "serial.log").write_text(log(FIRST, SECOND))
+    measured = experiment.Results([one, found(tmp_path, chosen="credit", latency_ms=40)])
+    look = report.plots.Look(["tavs", "credit"])
+    for kind in experiment_plots._KINDS:
+        plot = experiment.Plot(kind, "mixed", "t", domain="d1")
+        assert report.plots.draw(experiment_plots.draw, plot, measured, look) is not None, kind
+    absent = experiment.Plot("learning", "io", "t")
+    assert report.plots.draw(experiment_plots.draw, absent, measured, look) is None
