@@ -3,9 +3,9 @@
  * What happened, in order.
  *
  * The source is Xen's own trace points: core.c and the schedulers already
- * describe what they do, to trace(). Every record goes into a hash, so that
- * two runs can be compared without keeping either, and into a file if one is
- * open: one line each,
+ * describe what they do, to trace(). Every record of a scheduler goes into a
+ * hash, so that two runs can be compared without keeping either, and each
+ * record into a file if one is open: one line each,
  *
  *   time_ns  pcpu  event(hex)  word...(hex)
  *
@@ -26,6 +26,23 @@ static void mix(uint64_t value)
     record_hash ^= record_hash >> 29;
 }
 
+/*
+ * What task awareness says of itself, whichever scheduler decides.  It is no
+ * part of the hash: that is compared between schedulers, and with those of a
+ * source without it.
+ */
+static bool is_commentary(uint32_t event)
+{
+#ifdef TRC_SCHED_TAVS
+    uint32_t e = event & ~TRC_HD_CYCLE_FLAG;
+
+    return (e & ~((1U << TRC_SCHED_ID_SHIFT) - 1)) ==
+           TRC_SCHED_CLASS_EVT(TAVS, 0);
+#else
+    return false;
+#endif
+}
+
 void trace(uint32_t event, unsigned int extra, const void *extra_data)
 {
     const uint32_t *word = extra_data;
@@ -37,10 +54,13 @@ void trace(uint32_t event, unsigned int extra, const void *extra_data)
          (event & ~TRC_HD_CYCLE_FLAG) == TRC_SCHED_SWITCH_INFCONT )
         sim_decisions++;
 
-    mix(sim_now);
-    mix(((uint64_t)cpu << 32) | event);
-    for ( i = 0; i < n; i++ )
-        mix(word[i]);
+    if ( !is_commentary(event) )
+    {
+        mix(sim_now);
+        mix(((uint64_t)cpu << 32) | event);
+        for ( i = 0; i < n; i++ )
+            mix(word[i]);
+    }
 
     if ( file )
     {

@@ -158,6 +158,7 @@
 #include <xen/xmalloc.h>
 
 #include "../tavs/private.h"
+#include "../tavs/trace.h"
 #include "credit-ops.h"
 
 /*
@@ -242,6 +243,10 @@ static void end_boost(struct sched_unit *unit, struct tavs_unit *tu,
     tu->stats.ends[tu->reason][end]++;
     if ( v && v->tavs && v->tavs->hit )
         tu->stats.hits[tu->reason]++;
+
+    TRACE_TIME(TRC_TAVS_BOOST_END, tavs_trace_unit(unit), tu->reason,
+               end | (v && v->tavs && v->tavs->hit ? 1U << 8 : 0),
+               tu->boosted, max(tu->budget, (s_time_t)0) / 1000);
 
     tu->flags &= ~UNIT_BOOSTED;
     set_boosted(unit, false);
@@ -370,6 +375,9 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
     if ( to->flags & UNIT_BOOSTED )
     {
         set_boosted(next, true);
+        if ( prev != next )
+            TRACE_TIME(TRC_TAVS_BOOST_RUN, tavs_trace_unit(next), to->reason,
+                       to->boosted);
         return min(tslice, ACCESS_ONCE(tavs_boost_cap) - to->boosted);
     }
 
@@ -424,6 +432,7 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
     {
         if ( v->tavs )
             atomic_inc(&v->tavs->refused[TAVS_REFUSED_OFF]);
+        tavs_trace_refused(v, TAVS_REFUSED_OFF, reason);
         return;
     }
 
@@ -444,6 +453,7 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
     if ( credit_unit_boosted(unit) || (tu->flags & UNIT_BOOSTED) )
     {
         tu->stats.refused[TAVS_REFUSED_AHEAD]++;
+        tavs_trace_refused(v, TAVS_REFUSED_AHEAD, reason);
         goto out;
     }
 
@@ -452,6 +462,7 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
     else if ( tu->budget < ACCESS_ONCE(tavs_boost_cap) )
     {
         tu->stats.refused[TAVS_REFUSED_BUDGET]++;
+        tavs_trace_refused(v, TAVS_REFUSED_BUDGET, reason);
         goto out;
     }
     else
@@ -462,6 +473,8 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
     }
 
     tu->stats.boosts[reason]++;
+    TRACE_TIME(TRC_TAVS_BOOST_GRANT, tavs_trace_vcpu(v), reason,
+               max(tu->budget, (s_time_t)0) / 1000);
     credit_unit_boost(unit);
 
  out:

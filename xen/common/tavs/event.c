@@ -17,6 +17,7 @@
 #include <xen/xmalloc.h>
 
 #include "private.h"
+#include "trace.h"
 
 void tavs_domain_init(struct domain *d)
 {
@@ -66,6 +67,7 @@ void tavs_task_switch(struct vcpu *v, unsigned long id)
 {
     struct tavs_vcpu *tv = v->tavs;
     struct domain *d = v->domain;
+    struct tavs_changes changes;
     enum tavs_verdict verdict;
     unsigned long flags;
 
@@ -81,9 +83,12 @@ void tavs_task_switch(struct vcpu *v, unsigned long id)
         return;
 
     spin_lock_irqsave(&tv->lock, flags);
+    tavs_trace_begin(&tv->tasks, &changes);
     consume_event(tv);
     verdict = tavs_tasks_switch(&tv->tasks, &tavs_params, d->tavs.kernel, id,
                                 NOW());
+    tavs_trace_end(v, &tv->tasks);
+    tavs_trace_runs(v, false);
     spin_unlock_irqrestore(&tv->lock, flags);
 
     if ( !tv->boosted )
@@ -115,13 +120,16 @@ void tavs_task_exit(struct domain *d, unsigned long id)
 
     for_each_vcpu ( d, v )
     {
+        struct tavs_changes changes;
         unsigned long flags;
 
         if ( !v->tavs )
             continue;
 
         spin_lock_irqsave(&v->tavs->lock, flags);
+        tavs_trace_begin(&v->tavs->tasks, &changes);
         tavs_tasks_forget(&v->tavs->tasks, &tavs_params, id);
+        tavs_trace_end(v, &v->tavs->tasks);
         spin_unlock_irqrestore(&v->tavs->lock, flags);
     }
 }
@@ -138,6 +146,7 @@ void tavs_vcpu_in(struct vcpu *v, s_time_t now)
     spin_lock(&tv->lock);
     consume_event(tv);
     tavs_tasks_in(&tv->tasks, now);
+    tavs_trace_runs(v, true);
     spin_unlock(&tv->lock);
 
     tv->active = true;
@@ -146,6 +155,7 @@ void tavs_vcpu_in(struct vcpu *v, s_time_t now)
 void tavs_vcpu_out(struct vcpu *v, s_time_t now, bool blocks)
 {
     struct tavs_vcpu *tv = v->tavs;
+    struct tavs_changes changes;
 
     ASSERT(!local_irq_is_enabled());
 
@@ -155,9 +165,11 @@ void tavs_vcpu_out(struct vcpu *v, s_time_t now, bool blocks)
     tv->active = false;
 
     spin_lock(&tv->lock);
+    tavs_trace_begin(&tv->tasks, &changes);
     consume_event(tv);
     tavs_tasks_out(&tv->tasks, &tavs_params, v->domain->tavs.kernel, now,
                    blocks);
+    tavs_trace_end(v, &tv->tasks);
     spin_unlock(&tv->lock);
 }
 
@@ -196,6 +208,9 @@ void tavs_event(struct vcpu *v, const struct evtchn *chn)
     struct domain *d = v->domain;
     struct tavs_vcpu *tv = v->tavs;
 
+    if ( unlikely(tb_init_done) && is_io(d, chn) )
+        tavs_trace_io(v, chn);
+
     if ( d->tavs.driver )
     {
         if ( !v->is_running && is_io(d, chn) )
@@ -214,7 +229,10 @@ void tavs_event(struct vcpu *v, const struct evtchn *chn)
     if ( tavs_vcpu_wants_boost(v) )
         tavs_sched_event(v, TAVS_REASON_ANY);
     else
+    {
         atomic_inc(&tv->refused[TAVS_REFUSED_NO_TASK]);
+        tavs_trace_refused(v, TAVS_REFUSED_NO_TASK, TAVS_REASON_ANY);
+    }
 }
 
 /*

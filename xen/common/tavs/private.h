@@ -77,8 +77,8 @@ struct tavs_vcpu {
     /*
      * Protects `tasks`.  Taken by the vCPU itself (switching tasks; being
      * scheduled), and by other vCPUs of the domain when they tear down an
-     * address space.  It is a leaf: nothing is taken while holding it.
-     * Interrupts are off while it is held.
+     * address space.  It is a leaf: nothing but the trace buffer's is taken
+     * while holding it.  Interrupts are off while it is held.
      */
     spinlock_t lock;
     struct tavs_tasks tasks;

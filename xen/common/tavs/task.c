@@ -146,6 +146,22 @@ static void tavs_set_belief(struct tavs_tasks *t, const struct tavs_params *p,
     task->belief = belief;
 }
 
+/* For whoever traces.  More than one call can change is not noted. */
+static void tavs_note(struct tavs_tasks *t, const struct tavs_task *task,
+                      enum tavs_cause cause, int before, int64_t used)
+{
+    struct tavs_changes *changes = t->changes;
+
+    if ( changes && changes->nr < 1 + TAVS_TASK_WAYS )
+        changes->change[changes->nr++] = (struct tavs_change){
+            .id     = task->id,
+            .used   = used,
+            .cause  = cause,
+            .before = before,
+            .after  = task->belief,
+        };
+}
+
 /* CPU time of the segment until now. */
 static int64_t tavs_used(const struct tavs_tasks *t, int64_t now)
 {
@@ -163,6 +179,8 @@ static void tavs_end_segment(struct tavs_tasks *t,
                     (t->role == TAVS_ROLE_NEXT || t->role == TAVS_ROLE_BEHIND ||
                      (t->role == TAVS_ROLE_RESUMED && blocks));
     struct tavs_task *task = NULL;
+    enum tavs_cause cause;
+    int before;
 
     /* Who ran as the event arrived may have been long at it before. */
     t->elapsed += used - t->reaction;
@@ -179,25 +197,34 @@ static void tavs_end_segment(struct tavs_tasks *t,
     else
         task->cpu_us = UINT32_MAX;
 
+    before = task->belief;
+
     if ( positive )
     {
-        int belief = task->belief;
+        int belief = before;
 
         if ( belief < 0 && now - task->last_cpu > p->forgive )
             belief = 0;
 
+        cause = TAVS_POSITIVE;
         t->positives++;
         task->last_io = now;
         tavs_set_belief(t, p, task, belief + p->positive);
     }
     else if ( !is_short )
     {
+        cause = TAVS_NEGATIVE;
         t->negatives++;
         task->last_cpu = now;
-        tavs_set_belief(t, p, task, task->belief - p->negative);
+        tavs_set_belief(t, p, task, before - p->negative);
     }
     else
+    {
+        cause = TAVS_AMBIGUOUS;
         t->ambiguous++;
+    }
+
+    tavs_note(t, task, cause, before, used);
 }
 
 static void tavs_begin_segment(struct tavs_tasks *t, unsigned long id,
@@ -220,7 +247,12 @@ static void tavs_age(struct tavs_tasks *t, const struct tavs_params *p,
     for ( i = 0; i < TAVS_TASK_WAYS; i++ )
         if ( set[i].id && set[i].belief > p->threshold &&
              now - set[i].last_io > p->age )
+        {
+            int before = set[i].belief;
+
             tavs_set_belief(t, p, &set[i], p->threshold);
+            tavs_note(t, &set[i], TAVS_AGED, before, 0);
+        }
 }
 
 void tavs_tasks_init(struct tavs_tasks *t)
@@ -345,7 +377,10 @@ void tavs_tasks_forget(struct tavs_tasks *t, const struct tavs_params *p,
 
     if ( task )
     {
+        int before = task->belief;
+
         tavs_set_belief(t, p, task, 0);
+        tavs_note(t, task, TAVS_FORGOTTEN, before, 0);
         task->id = 0;
     }
 

@@ -64,6 +64,28 @@ enum tavs_role {
     TAVS_ROLE_BEHIND,       /* right behind a task of positive evidence */
 };
 
+/* What made the inference look at a belief anew. */
+enum tavs_cause {
+    TAVS_POSITIVE,          /* evidence for it */
+    TAVS_NEGATIVE,          /* evidence against it */
+    TAVS_AMBIGUOUS,         /* neither; it stays as it was */
+    TAVS_AGED,              /* no evidence for long: not believed any more */
+    TAVS_FORGOTTEN,         /* its address space is no more */
+};
+
+struct tavs_change {
+    unsigned long id;
+    int64_t used;           /* CPU time of the segment, 0 if there is none */
+    enum tavs_cause cause;
+    int before, after;      /* the belief */
+};
+
+/* What one call changes: a segment ends, and each task of one set ages. */
+struct tavs_changes {
+    unsigned int nr;
+    struct tavs_change change[1 + TAVS_TASK_WAYS];
+};
+
 /* What is known of a task that begins to run. */
 enum tavs_verdict {
     TAVS_OTHER,             /* not I/O-bound */
@@ -86,6 +108,9 @@ struct tavs_tasks {
     bool answering;         /* what is switched to next may be for the event */
     bool running;           /* has the pCPU */
     bool idle;              /* the vCPU is blocked */
+
+    /* Where changes are noted; NULL, as it is but for tracing: nowhere. */
+    struct tavs_changes *changes;
 
     /* Statistics. */
     unsigned long positives, negatives, ambiguous, switches, lost;
