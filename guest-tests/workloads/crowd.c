@@ -42,18 +42,23 @@ static const struct program program = {
 	.opts = options,
 };
 
+static int gate[2];		/* closed at the far end, all begin */
 static pid_t children[2 * SIDE * MAX_GROUPS];
 static unsigned int nr_children;
 
-/* In the child: true.  What it inherits dies with the parent. */
+/* In the child, once all children are there: true.  It dies with the parent. */
 static bool start(void)
 {
 	pid_t pid = fork();
+	char none;
 
 	if (pid < 0)
 		fail("fork: %s", strerror(errno));
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(gate[1]);
+		if (read(gate[0], &none, 1))
+			_exit(EXIT_FAILED);
 		return true;
 	}
 	children[nr_children++] = pid;
@@ -136,10 +141,14 @@ int main(int argc, char **argv)
 		      PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (counts == MAP_FAILED)
 		fail("no memory for counters");
+	if (pipe(gate))
+		fail("pipe: %s", strerror(errno));
 	for (i = 0; i < groups; i++)
 		start_group(counts + i * SIDE * PER_LINE);
 	stop_init();
 	progress_open(&progress, log_path);
+	close(gate[0]);
+	close(gate[1]);
 
 	while (!stop_requested) {
 		poll(NULL, 0, PROGRESS_NS / NS_PER_MS);
