@@ -115,7 +115,7 @@ examples:
   lab experiment mixed --keep            take the runs that DIR has, whatever went into them
 
 An experiment is a file in guest-tests/experiments: runs, targets, plots.  DIR gets results.json (all runs),
-targets.json (figures and verdicts), report.html, and the plots in report/.
+targets.json (figures and verdicts), summary.md (the same as tables), report.html, and the plots in report/.
 Exit status: 0 all targets met, 1 a run failed or a target was missed, 2 bad input.
 """,
     )

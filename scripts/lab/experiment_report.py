@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from . import experiment, experiment_plots, plots, report, tables
+from . import experiment, experiment_plots, plots, report, results, runs, tables
 from .errors import LabError
 from .experiment import Experiment, Verdict
 
@@ -46,7 +46,7 @@ def show(console: Console, one: Experiment, verdicts: list[Verdict]) -> None:
 
 
 def write(one: Experiment, directory: Path) -> list[Verdict]:
-    """report.html and targets.json; returns the verdicts."""
+    """report.html, targets.json and summary.md; returns the verdicts."""
     verdicts: list[Verdict] = []
 
     def lead(found, look, picture) -> str:
@@ -63,7 +63,58 @@ def write(one: Experiment, directory: Path) -> list[Verdict]:
         return "\n".join(parts)
 
     report.write([directory], directory / "report.html", lead)
+    (directory / "summary.md").write_text(markdown(one, verdicts, runs.find(directory)), encoding="utf-8")
     return verdicts
+
+
+def markdown(one: Experiment, verdicts: list[Verdict], found: list[runs.Found]) -> str:
+    """The same figures as Markdown tables, for documents."""
+    lines = [f"## {one.name}: {one.title}", "", f"    ./lab experiment {one.name}", "", one.description, ""]
+    if verdicts:
+        lines += _rows(("target", "scenario", "policy", "worst seed", "limit", "seeds", ""))
+        for v in verdicts:
+            lines.append("| " + " | ".join((
+                v.target.says, v.target.scenario, v.target.policy, number(v.worst), v.target.limit,
+                str(len(v.values)), v.word if v.met else f"**{v.word}** {v.problem}".strip(),
+            )) + " |")  # fmt: skip
+    measured = experiment.Results(found)
+    groups = dict.fromkeys((f.run["scenario"]["name"], f.run["policy"]["name"]) for f in found if f.run["complete"])
+    latencies, works = [], []
+    for scenario_name, policy_name in groups:
+        same = [f for f in measured.of(scenario_name, policy_name).values() if f.run["complete"]]
+        seeds = str(len(same))
+        errors = [e[0] for f in same if (e := results.worst_error(f.run))]
+        worst = tables.percent(max(errors, key=abs)) if errors else "-"
+        for name in dict.fromkeys(n for f in same for n in measured.samples(f)):
+            pooled = [v for f in same for v in measured.latencies(f, name, None)]
+            first = [measured.samples(f)[name][0][1] for f in same if measured.samples(f)[name]]
+            cells = [_latency(pooled, k) for k in ("mean", "p50", "p90", "p99", "max")]
+            slowest = max((v for v in first if v is not None), default=None)
+            latencies.append((scenario_name, policy_name, name, seeds, str(len(pooled)), *cells, tables.ms(slowest), worst))
+        if len(same[0].run["domains"]) == 2 and same[0].run["hogs"]:
+            cost = sum(experiment.unit_cost(f, same[0].run["domains"][1]["name"]) for f in same) / len(same)
+            works.append((scenario_name, policy_name, f"{cost:,.1f}"))
+    if latencies:
+        lines += ["", "Latency after learning in virtual ms, all seeds together:", ""]
+        lines += _rows(("scenario", "policy", "client", "seeds", "n", "mean", "p50", "p90", "p99", "max",
+                        "slowest first request", "worst share error"))  # fmt: skip
+        lines += ["| " + " | ".join(row) + " |" for row in latencies]
+    if works:
+        lines += ["", "CPU time of the guest for a unit of work:", ""]
+        lines += _rows(("scenario", "policy", "ns a unit"))
+        lines += ["| " + " | ".join(row) + " |" for row in works]
+    return "\n".join(lines) + "\n"
+
+
+def _latency(values: list[int | None], figure: str) -> str:
+    if all(v is None for v in values):
+        return "-"
+    value = experiment.figure(values, figure)
+    return "lost" if value == float("inf") else tables.ms(round(value * 1e6))
+
+
+def _rows(titles: tuple[str, ...]) -> list[str]:
+    return ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
 
 
 def _table(verdicts: list[Verdict]) -> str:

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from lab import experiment, experiment_plots, policy, report, results, runs, scenario, xendump
+from lab import experiment, experiment_plots, experiment_report, policy, report, results, runs, scenario, xendump
 from lab.errors import InputError, LabError
 from lab_fixture import MS, write_raw
 from test_lab_runs import fake, lab  # noqa: F401: a fixture
@@ -250,10 +250,19 @@ def test_an_experiment_measures_judges_and_reports(fake, tmp_path, capsys):
     assert len(results.load(out / "results.json")) == 6
     said = json.loads((out / "targets.json").read_text())["targets"]
     assert [t["verdict"] for t in said] == ["ok", "ok"] and set(said[0]["seeds"]) == {"1", "2"}
+    summary = (out / "summary.md").read_text()
+    assert "| times credit | mixed | tavs |" in summary and summary.count("| mixed | ") == 5
     page = (out / "report.html").read_text()
     assert "Learning" in page and "times credit" in page and page.index("times credit") < page.index("mixed-cdf")
     for suffix in ("png", "svg"):
         assert (out / "report" / f"1-learning-mixed.{suffix}").stat().st_size > 1000
+
+
+def test_a_summary_says_what_was_lost(tmp_path):
+    lossy = found(tmp_path, lost=range(60, 80))
+    text = experiment_report.markdown(load(tmp_path), [], [lossy])
+    row = next(line for line in text.splitlines() if line.startswith("| mixed | tavs"))
+    assert row.split(" | ")[4] == "90" and row.split(" | ")[7:10] == ["lost", "lost", "lost"]
 
 
 def test_a_missed_target_is_said_and_is_the_exit_status(fake, tmp_path, capsys):
