@@ -49,7 +49,8 @@ struct sim_options sim_opt = {
 /* What one turn of a spin loop costs. */
 #define SPIN_TURN  200
 
-static struct pcpu *running;
+struct pcpu *sim_running;
+
 static void *engine_sp;
 static void (*boot_fn)(void);
 static bool booted;
@@ -98,33 +99,28 @@ asm ( ".text\n"
       "    pop %r15; pop %r14; pop %r13; pop %r12; pop %rbx; pop %rbp\n"
       "    ret\n" );
 
-struct pcpu *sim_cpu(void)
-{
-    return running;
-}
-
 /* From a pCPU back to the engine. */
 static void leave(enum pcpu_state state, s_time_t resume_at)
 {
-    struct pcpu *c = running;
+    struct pcpu *c = sim_running;
 
     c->state = state;
     c->resume_at = resume_at;
-    running = NULL;
+    sim_running = NULL;
     switch_stack(&c->sp, engine_sp);
 }
 
 /* From the engine to a pCPU, until it comes back. */
 static void enter(struct pcpu *c)
 {
-    running = c;
+    sim_running = c;
     c->state = PCPU_READY;
     switch_stack(&engine_sp, c->sp);
 }
 
 void sim_relax(void)
 {
-    struct pcpu *c = running;
+    struct pcpu *c = sim_running;
 
     if ( !c->spin_since )
         c->spin_since = sim_now;
@@ -138,7 +134,7 @@ void sim_relax(void)
 
 void sim_wait_lock(const spinlock_t *lock)
 {
-    running->wants = lock;
+    sim_running->wants = lock;
     leave(PCPU_LOCKED, 0);
 }
 
@@ -194,7 +190,7 @@ static void take_irqs(struct pcpu *c)
 
 void sim_point(void)
 {
-    struct pcpu *c = running;
+    struct pcpu *c = sim_running;
 
     if ( !c )
         return;
@@ -209,19 +205,19 @@ void sim_point(void)
 
 void sim_irq_disable(void)
 {
-    running->irqs_on = false;
+    sim_running->irqs_on = false;
 }
 
 void sim_irq_enable(void)
 {
-    running->irqs_on = true;
+    sim_running->irqs_on = true;
     if ( sim_opt.preempt )
         sim_point();
 }
 
 unsigned long sim_irq_flags(void)
 {
-    return running->irqs_on ? X86_EFLAGS_IF : 0;
+    return sim_running->irqs_on ? X86_EFLAGS_IF : 0;
 }
 
 void sim_irq_restore(unsigned long flags)
@@ -371,7 +367,7 @@ static void pcpu_loop(struct pcpu *c)
 
 static void pcpu_main(void)
 {
-    struct pcpu *c = running;
+    struct pcpu *c = sim_running;
 
     if ( boot_fn )
     {

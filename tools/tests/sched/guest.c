@@ -30,12 +30,6 @@ static struct link *links[1024];
 static unsigned int nr_links;
 unsigned int guest_vcpus;
 
-struct gvcpu *guest_of(const struct vcpu *v)
-{
-    return container_of((vcpu_info_t *)v->vcpu_info_area.map, struct gvcpu,
-                        info);
-}
-
 void guest_default_costs(struct guest_costs *costs)
 {
     *costs = (struct guest_costs){

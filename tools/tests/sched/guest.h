@@ -101,6 +101,12 @@ struct gvcpu {
 
 #define GUEST_PORTS 64
 
+static inline struct gvcpu *guest_of(const struct vcpu *v)
+{
+    return container_of((vcpu_info_t *)v->vcpu_info_area.map, struct gvcpu,
+                        info);
+}
+
 extern unsigned int guest_vcpus;    /* How many there are. */
 
 void guest_init(void);
@@ -110,7 +116,6 @@ void guest_domain_destroy(struct domain *d);
 void guest_vcpu_init(struct vcpu *v);
 void guest_vcpu_destroy(struct vcpu *v);
 void guest_kicked(void);
-struct gvcpu *guest_of(const struct vcpu *v);
 void guest_default_costs(struct guest_costs *costs);
 
 struct task *guest_task(struct gvcpu *gv, const char *name,

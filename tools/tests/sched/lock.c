@@ -178,7 +178,8 @@ static bool path(unsigned int from, unsigned int to, bool *visited, bool print)
     return false;
 }
 
-static void check_order(const struct held *outer, const void *lock,
+static void __attribute__((__noinline__))
+check_new_order(const struct held *outer, const void *lock,
                         unsigned int class, unsigned long site)
 {
     struct edge *e = &edges[outer->class][class];
@@ -198,9 +199,6 @@ static void check_order(const struct held *outer, const void *lock,
         return;
     }
 
-    if ( e->from )
-        return;
-
     if ( path(class, outer->class, visited, false) )
     {
         char a[160], b[160];
@@ -219,12 +217,20 @@ static void check_order(const struct held *outer, const void *lock,
     e->to = site;
 }
 
+/* Most edges are known. */
+static inline void check_order(const struct held *outer, const void *lock,
+                               unsigned int class, unsigned long site)
+{
+    if ( !edges[outer->class][class].from )
+        check_new_order(outer, lock, class, site);
+}
+
 static unsigned int irq_rule_off;
 
-static void check_irqs(unsigned int class, unsigned long site, bool try)
+static void __attribute__((__noinline__))
+check_other_irqs(unsigned int class, unsigned long site, bool try, bool off)
 {
     struct class *c = &classes[class];
-    bool off = !local_irq_is_enabled();
 
     if ( irq_rule_off )
         return;
@@ -247,6 +253,14 @@ static void check_irqs(unsigned int class, unsigned long site, bool try)
                  off ? "off" : "on", host_symbol(site),
                  c->irqs_off ? "off" : "on", host_symbol(c->site));
     }
+}
+
+static inline void check_irqs(unsigned int class, unsigned long site, bool try)
+{
+    bool off = !sim_cpu()->irqs_on;
+
+    if ( !classes[class].seen || classes[class].irqs_off != off )
+        check_other_irqs(class, site, try, off);
 }
 
 static void take(const union lock_debug *lock, unsigned long site, bool try)

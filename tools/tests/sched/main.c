@@ -114,7 +114,7 @@ static int run(void)
                                                            1ULL)));
     scenario_report(out);
     check_report_known();
-    host_out("\ntrace hash %016lx\n", (unsigned long)record_hash);
+    host_out("\ntrace hash %016lx\n", (unsigned long)record_hash());
     record_close();
 
     return 0;
@@ -150,7 +150,7 @@ static int explore(void)
     host_alarm(soak_opt.seconds);
     explore_run();
     check_report_known();
-    host_out("clean; trace hash %016lx\n", (unsigned long)record_hash);
+    host_out("clean; trace hash %016lx\n", (unsigned long)record_hash());
     record_close();
 
     return 0;

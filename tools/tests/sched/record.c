@@ -17,13 +17,62 @@
 #include "sim.h"
 
 bool tb_init_done = true;
-uint64_t record_hash = 0xcbf29ce484222325ULL;
 static host_file *file;
 
-static void mix(uint64_t value)
+/*
+ * What is to be hashed waits here: to read it right behind who wrote it, byte
+ * by byte at times, stalls the host's CPU. Four hashes take turns, as each
+ * step of one has to wait for the step before.
+ */
+#define LANES 4
+
+static uint64_t waiting[1024];
+static unsigned int nr_waiting;
+static uint64_t lanes[LANES] = {
+    0xcbf29ce484222325ULL, 0x84222325cbf29ce4ULL,
+    0x9ae16a3b2f90404fULL, 0xc949d7c7509e6557ULL,
+};
+
+static inline uint64_t mix(uint64_t hash, uint64_t value)
 {
-    record_hash = (record_hash ^ value) * 0x100000001b3ULL;
-    record_hash ^= record_hash >> 29;
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+
+    return hash ^ (hash >> 29);
+}
+
+static void hash_waiting(void)
+{
+    uint64_t a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
+    unsigned int i;
+
+    for ( i = 0; i + LANES <= nr_waiting; i += LANES )
+    {
+        a = mix(a, waiting[i]);
+        b = mix(b, waiting[i + 1]);
+        c = mix(c, waiting[i + 2]);
+        d = mix(d, waiting[i + 3]);
+    }
+    lanes[0] = a;
+    lanes[1] = b;
+    lanes[2] = c;
+    lanes[3] = d;
+
+    nr_waiting -= i;
+    memmove(waiting, waiting + i, nr_waiting * sizeof(*waiting));
+}
+
+uint64_t record_hash(void)
+{
+    uint64_t hash = 0;
+    unsigned int i;
+
+    hash_waiting();
+    for ( i = 0; i < LANES; i++ )
+        hash = mix(hash, lanes[i]);
+    for ( i = 0; i < nr_waiting; i++ )
+        hash = mix(hash, waiting[i]);
+
+    return hash;
 }
 
 /*
@@ -56,10 +105,14 @@ void trace(uint32_t event, unsigned int extra, const void *extra_data)
 
     if ( !is_commentary(event) )
     {
-        mix(sim_now);
-        mix(((uint64_t)cpu << 32) | event);
-        for ( i = 0; i < n; i++ )
-            mix(word[i]);
+        if ( nr_waiting + 3 + n / 2 > ARRAY_SIZE(waiting) )
+            hash_waiting();
+        waiting[nr_waiting++] = sim_now;
+        waiting[nr_waiting++] = ((uint64_t)cpu << 32) | event;
+        for ( i = 0; i + 1 < n; i += 2 )
+            waiting[nr_waiting++] = ((uint64_t)word[i] << 32) | word[i + 1];
+        if ( i < n )
+            waiting[nr_waiting++] = word[i];
     }
 
     if ( file )

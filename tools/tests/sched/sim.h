@@ -81,7 +81,11 @@ struct sim_options {
 extern struct sim_options sim_opt;
 
 /* The pCPU that is executing hypervisor code; NULL in the engine itself. */
-struct pcpu *sim_cpu(void);
+extern struct pcpu *sim_running;
+static inline struct pcpu *sim_cpu(void)
+{
+    return sim_running;
+}
 
 /* Start the machine: run boot() on pCPU 0. */
 void sim_start(void (*boot)(void));
@@ -165,7 +169,7 @@ void check_report_known(void);
 
 /* ---- record.c ---------------------------------------------------------- */
 
-extern uint64_t record_hash;    /* Of everything that was recorded so far. */
+uint64_t record_hash(void);      /* Of everything that was recorded so far. */
 void record_open(const char *path);
 void record_close(void);
 

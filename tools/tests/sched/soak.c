@@ -25,7 +25,7 @@ static int one_seed(void *unused)
     host_alarm(soak_opt.seconds);
     explore_machine();
     explore_run();
-    *shared_hash = record_hash;
+    *shared_hash = record_hash();
 
     return 0;
 }
