@@ -25,7 +25,10 @@ MUTANTS = {
     "lock-inversion": ("explore", "lock order is a cycle"),
     "allocates-locked": ("explore", "memory is allocated with interrupts off"),
     "starved-unit": ("mixed", "without running; the bound is"),
+    "tavs-unpaid-boost": ("explore --io", "was boosted for"),
+    "tavs-uncapped-boost": ("explore --io", "was boosted for"),
 }
+EAGER = "sched=tavs tavs=threshold=0,negative=0"     # boosts often
 
 
 def make(*targets):
@@ -66,6 +69,13 @@ def test_fixed_seeds_are_clean(sim, scheduler, seeds):
     text = call(sim, "soak", "--boot", f"sched={scheduler}", "--seeds", str(seeds), "--jobs", JOBS)
     print(text)
     assert ", 0 failures" in text
+
+
+@pytest.mark.parametrize("boot", ["sched=tavs", EAGER, EAGER + ",pbratio=1000,cap-us=10000,burst-us=50000"])
+def test_fixed_seeds_with_boosts_are_clean(sim, boot):
+    text = call(sim, "soak", "--io", "--boot", boot, "--seeds", "700", "--jobs", JOBS)
+    print(text)
+    assert ", 0 failures" in text and int(re.search(r"(\d+) ms boosted", text)[1]) > 0
 
 
 def test_the_same_seed_leaves_the_same_trace(sim):
@@ -141,11 +151,13 @@ def test_a_broken_scheduler_is_caught(sim, mutant):
     make(f"{OUT.resolve()}/mutants/{mutant}/sched-sim")
     program = OUT / "mutants" / mutant / "sched-sim"
     how, words = MUTANTS[mutant]
-    if how == "explore":
-        text = call(program, "soak", "--boot", "sched=credit", "--seeds", "200", "--max-failures", "1", status=3)
+    if how.startswith("explore"):
+        explore, *io = how.split()
+        boot = EAGER if io else "sched=credit"
+        text = call(program, "soak", *io, "--boot", boot, "--seeds", "200", "--max-failures", "1", status=3)
         # The failure comes with a replay that fails in the same way.
         only = re.search(r"--seed (\d+) --only ([\d,]+)( --no-preempt)?", text)
-        replay = call(program, "explore", "--boot", "sched=credit", "--seed", only[1], "--only", only[2],
+        replay = call(program, explore, *io, "--boot", boot, "--seed", only[1], "--only", only[2],
                       *(["--no-preempt"] if only[3] else []), status=3)
         assert "FAILURE" in replay
     else:

@@ -17,6 +17,8 @@
  * 5. Credit is conserved: who ran was charged for it, and no more was given
  *    than there was.
  * 6. Timers are in order, not late, and belong to something alive.
+ * 7. Of its CPU time a unit under tavs is boosted for no more than its PBratio,
+ *    and one cap. Checked at every step, at rest or not.
  *
  * The rules for locks are in lock.c, those for memory in mem.c.
  */
@@ -411,11 +413,85 @@ static unsigned int full_every(void)
     return guest_vcpus <= 128 ? 1 : guest_vcpus / 8;
 }
 
+/* ---- 7. ---------------------------------------------------------------- */
+
+/*
+ * A boost ends by a timer that is late: by Xen's timer slop, by what the
+ * machine adds, by the lock that the pCPU waited for. A unit pays for that
+ * before its next boost, so it counts once.
+ */
+#define BUDGET_SLOP (MICROSECS(50) + MICROSECS(20) + sim_opt.jitter_ns)
+
+uint64_t check_boosted_ns;
+
+/* What each pCPU was seen to run when its last step ended. */
+static struct {
+    struct vcpu *v;
+    const void *account;        /* NULL: no budget */
+    bool boosted;
+    unsigned int permille;
+    s_time_t since;
+} seen[NR_CPUS];
+
+static void check_budget(unsigned int cpu)
+{
+    const struct vcpu *v = seen[cpu].v;
+    struct gvcpu *gv = guest_of(v);
+    s_time_t ran = sim_now - seen[cpu].since;
+
+    if ( gv->budget.account != seen[cpu].account )
+    {
+        memset(&gv->budget, 0, sizeof(gv->budget));
+        gv->budget.account = seen[cpu].account;
+    }
+
+    seen[cpu].since = sim_now;
+    gv->budget.ran += ran;
+    gv->budget.earned += ran * seen[cpu].permille;
+    if ( !seen[cpu].boosted )
+        return;
+
+    check_boosted_ns += ran;
+    gv->budget.boosted += ran;
+    if ( gv->budget.boosted > gv->budget.earned / 1000 + peek_tavs_cap() +
+                              BUDGET_SLOP )
+        sim_fail("d%dv%d was boosted for %lu us of %lu us that it ran; it had "
+                 "earned %lu us, and %lu us are to begin with",
+                 v->domain->domain_id, v->vcpu_id,
+                 (unsigned long)gv->budget.boosted / 1000,
+                 (unsigned long)gv->budget.ran / 1000,
+                 (unsigned long)gv->budget.earned / 1000000,
+                 (unsigned long)peek_tavs_cap() / 1000);
+}
+
+/* c is about to make a step: time has passed since its last. */
+void check_before(const struct pcpu *c)
+{
+    if ( seen[c->id].account && sim_now > seen[c->id].since )
+        check_budget(c->id);
+}
+
+static void look(unsigned int cpu)
+{
+    seen[cpu].v = get_cpu_current(cpu);
+    seen[cpu].account = peek_tavs_account(seen[cpu].v->sched_unit,
+                                          &seen[cpu].boosted,
+                                          &seen[cpu].permille);
+    seen[cpu].since = sim_now;
+}
+
 void check_step(const struct pcpu *c)
 {
     steps++;
-    if ( !sim_opt.check_every || system_state != SYS_STATE_active ||
-         steps % sim_opt.check_every )
+    if ( !sim_opt.check_every || system_state != SYS_STATE_active )
+        return;
+
+    if ( c->state == PCPU_OFF )
+        seen[c->id].account = NULL;
+    else
+        look(c->id);
+
+    if ( steps % sim_opt.check_every )
         return;
 
     if ( !(steps % full_every()) )

@@ -489,6 +489,7 @@ void sim_run(s_time_t until)
 
         if ( c )
         {
+            check_before(c);
             enter(c);
             check_step(c);
             continue;

@@ -199,6 +199,29 @@ static void give_tasks(struct gvcpu *gv, struct link *l, uint64_t r)
     }
 }
 
+/*
+ * With explore_opt.io each guest also has a task that answers requests, and
+ * dom0 one that sends them: what there is to be boosted for.
+ */
+static void add_io(struct gvcpu *gv, struct link *l, uint64_t r)
+{
+    static const s_time_t gaps[] = {
+        MICROSECS(100), MICROSECS(500), MILLISECS(2), MILLISECS(8),
+    };
+    struct task *t = guest_task(gv, "server", 50);
+
+    add_op(t, OP_WAIT, l->id, 0);
+    add_op(t, OP_RUN, MICROSECS(5), MICROSECS(50));
+    add_op(t, OP_SEND, l->id, 0);
+
+    t = guest_task(guest_of(doms[0]->vcpu[0]), "client", 50);
+    add_op(t, OP_SLEEP, MICROSECS(50), gaps[r % ARRAY_SIZE(gaps)]);
+    add_op(t, OP_RUN, MICROSECS(1), MICROSECS(30));
+    add_op(t, OP_SEND, l->id, 0);
+    /* It may come while dom0 sleeps. */
+    send_timer_event(doms[0]->vcpu[0]);
+}
+
 static unsigned int pool_ids[8];
 static unsigned int nr_pools;
 
@@ -230,6 +253,8 @@ static void create(const struct change *ch)
         give_tasks(guest_of(v), links[n], r);
         r = r * 0xd1342543de82ef95ULL + 1;
     }
+    if ( n && explore_opt.io )
+        add_io(guest_of(d->vcpu[0]), links[n], ch->c >> 40);
     if ( ch->b & 256 )
         scenario_weight(d, 32 << (ch->b >> 9) % 6, 0);
     for_each_vcpu ( d, v )

@@ -97,6 +97,11 @@ struct gvcpu {
         const void *svc, *pool;     /* Credit's account: see peek-credit.c. */
         uint64_t ran, burned;
     } account;
+    struct {
+        const void *account;        /* Tavs' budget: see check_budget(). */
+        uint64_t ran, boosted;      /* In ns. */
+        uint64_t earned;            /* The same times permille. */
+    } budget;
 };
 
 #define GUEST_PORTS 64

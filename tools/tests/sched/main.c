@@ -30,6 +30,7 @@ static const char usage[] =
 "options of explore:\n"
 "  --only N,N,...              these operations only\n"
 "  --no-driver                 dom0 is not a driver domain\n"
+"  --io                        guests answer requests of dom0's\n"
 "  --same-chances              no overtaking at the locks of task awareness, to\n"
 "                              compare with a scheduler that has none\n"
 "  --no-preempt                pCPUs do not overtake each other inside Xen\n"
@@ -150,6 +151,8 @@ static int explore(void)
     host_alarm(soak_opt.seconds);
     explore_run();
     check_report_known();
+    if ( check_boosted_ns )
+        host_out("%lu us boosted\n", (unsigned long)check_boosted_ns / 1000);
     host_out("clean; trace hash %016lx\n", (unsigned long)record_hash());
     record_close();
 
@@ -177,6 +180,11 @@ static bool parse(int argc, char **argv)
         if ( !strcmp(a, "--same-chances") )
         {
             sim_opt.same_chances = true;
+            continue;
+        }
+        if ( !strcmp(a, "--io") )
+        {
+            explore_opt.io = true;
             continue;
         }
         if ( !strcmp(a, "--no-preempt") )
@@ -250,7 +258,11 @@ static void remember_command(int argc, char **argv, bool replays)
         n += host_format(command + n, sizeof(command) - n,
                          strchr(argv[i], ' ') ? "'%s' " : "%s ", argv[i]);
     if ( replays )
-        host_format(command, sizeof(command), "%s explore%s%s%s%s%s", argv[0],
+        host_format(command, sizeof(command), "%s explore%s%s%s%s%s%s%s%s%s",
+                    argv[0], explore_opt.io ? " --io" : "",
+                    sim_opt.same_chances ? " --same-chances" : "",
+                    sim_opt.no_driver ? " --no-driver" : "",
+                    explore_opt.no_preempt ? " --no-preempt" : "",
                     scenario_boot[0] ? " --boot '" : "", scenario_boot,
                     scenario_boot[0] ? "'" : "", strict ? " --strict " : "",
                     strict ?: "");

@@ -42,4 +42,12 @@ bool peek_rt_depleted(const struct sched_unit *unit);
 bool peek_credit_parked(const struct sched_unit *unit);
 bool peek_credit2_parked(const struct sched_unit *unit);
 
+/*
+ * Tavs: what identifies a unit's budget, NULL if it has none; whether it is
+ * boosted now, and how much of its time may be.
+ */
+const void *peek_tavs_account(const struct sched_unit *unit, bool *boosted,
+                              unsigned int *permille);
+s_time_t peek_tavs_cap(void);
+
 #endif /* SIM_PEEK_H */

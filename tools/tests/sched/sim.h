@@ -150,7 +150,9 @@ void guest_act(struct vcpu *v);
 
 /* ---- check.c ----------------------------------------------------------- */
 
+void check_before(const struct pcpu *c);
 void check_step(const struct pcpu *c);
+extern uint64_t check_boosted_ns;   /* Time that units ran boosted by tavs. */
 void check_all(void);
 
 extern struct check_limits {

@@ -18,14 +18,22 @@ struct soak_options soak_opt = {
 
 #define MAX_JOBS 64
 
-static uint64_t *shared_hash;     /* Of the child that ended last. */
+/* What a child leaves behind. */
+struct result {
+    uint64_t hash;                  /* of its trace */
+    uint64_t decisions, boosted_ns;
+};
+
+static struct result *result;
 
 static int one_seed(void *unused)
 {
     host_alarm(soak_opt.seconds);
     explore_machine();
     explore_run();
-    *shared_hash = record_hash();
+    *result = (struct result){
+        record_hash(), sim_decisions, check_boosted_ns,
+    };
 
     return 0;
 }
@@ -60,18 +68,17 @@ static int compare_seed(void *unused)
     uint64_t first;
     int status;
 
-    shared_hash = host_shared(sizeof(*shared_hash));
     status = run_seed(sim_opt.seed, false);
     if ( status )
         return status;
-    first = *shared_hash;
+    first = result->hash;
     host_fork(other_seed, NULL, false);
     host_reap(&status);
-    if ( !status && *shared_hash != first )
+    if ( !status && result->hash != first )
     {
         host_err("seed %lu: traces differ: %016lx with %s, %016lx with %s\n",
                  (unsigned long)sim_opt.seed, (unsigned long)first,
-                 soak_opt.boot, (unsigned long)*shared_hash,
+                 soak_opt.boot, (unsigned long)result->hash,
                  soak_opt.against);
         return 4;
     }
@@ -165,10 +172,9 @@ static void report(uint64_t seed, int status, const char *command)
 
 int soak(const char *command)
 {
-    static uint64_t here;
-
     static struct { int pid; uint64_t seed; } busy[MAX_JOBS];
-    uint64_t *hashes = host_shared(MAX_JOBS * sizeof(*hashes));
+    struct result *results = host_shared((MAX_JOBS + 1) * sizeof(*results));
+    uint64_t decisions = 0, boosted_ns = 0;
     host_file *file = NULL;
     unsigned long long start = host_clock_ns(), told = start, now;
     uint64_t next = soak_opt.from, end = next + soak_opt.seeds;
@@ -191,7 +197,7 @@ int soak(const char *command)
         {
             for ( i = 0; busy[i].pid; i++ )
                 ;
-            shared_hash = &hashes[i];
+            result = &results[i];
             sim_opt.seed = next;
             pid = host_fork(soak_opt.against ? compare_seed : one_seed, NULL,
                             true);
@@ -206,6 +212,11 @@ int soak(const char *command)
             {
                 seed = busy[i].seed;
                 busy[i].pid = 0;
+                if ( !status )
+                {
+                    decisions += results[i].decisions;
+                    boosted_ns += results[i].boosted_ns;
+                }
                 if ( file && !status )
                 {
                     char line[64];
@@ -214,7 +225,7 @@ int soak(const char *command)
                                host_format(line, sizeof(line),
                                            "%lu\t%016lx\n",
                                            (unsigned long)seed,
-                                           (unsigned long)hashes[i]));
+                                           (unsigned long)results[i].hash));
                 }
             }
         running--;
@@ -236,7 +247,7 @@ int soak(const char *command)
         }
     }
 
-    shared_hash = &here;
+    result = &results[MAX_JOBS];
     if ( file )
         host_close(file);
 
@@ -244,6 +255,8 @@ int soak(const char *command)
     host_out("%lu seeds in %lu.%lu s, %u failures\n", (unsigned long)done,
              (unsigned long)((now - start) / 1000000000),
              (unsigned long)((now - start) / 100000000 % 10), failures);
+    host_out("%lu decisions, %lu ms boosted\n", (unsigned long)decisions,
+             (unsigned long)(boosted_ns / 1000000));
 
     for ( i = 0; i < failures && i < ARRAY_SIZE(soak_opt.failed); i++ )
         report(soak_opt.failed[i], soak_opt.status[i], command);
