@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from . import policy, results, runs, scenario, stats, workers, xendump
+from . import policy, raw, results, runs, scenario, stats, workers, xendump
 from .errors import InputError, LabError
 from .paths import ROOT, shown
 from .policy import Policy
@@ -32,11 +32,16 @@ class Target:
     other: str | None = None
     base: str | None = None
     domain: str | None = None
+    via: str | None = None
     figure: str = "mean"
     skip: int | None = None
     slow_ms: float = 1.0
     at_most: float | None = None
     at_least: float | None = None
+
+    @property
+    def base_scenario(self) -> str:
+        return self.via or self.scenario
 
     @property
     def limit(self) -> str:
@@ -145,14 +150,17 @@ def load(path: Path) -> Experiment:
     planned = {(m.scenario.name, p.name) for m in measurements for p in m.policies}
     targets = [Target(**entry) for entry in data.get("target", [])]
     for number, target in enumerate(targets):
-        for chosen in filter(None, (target.policy, target.base)):
-            if (target.scenario, chosen) not in planned:
-                raise source.error(("target", number),
-                                   f"no run of {target.scenario} under {chosen} is planned")
+        needed = [(target.scenario, target.policy)]
+        needed += [(target.base_scenario, target.base)] if target.base else []
+        for which, chosen in needed:
+            if (which, chosen) not in planned:
+                raise source.error(("target", number), f"no run of {which} under {chosen} is planned")
         if (target.at_most is None) == (target.at_least is None):
             raise source.error(("target", number), "needs either at_most or at_least")
-        if target.measure in ("ratio", "cost") and target.base is None:
+        if target.measure in ("ratio", "cost", "hooks") and target.base is None:
             raise source.error(("target", number), f"{target.measure} needs a base")
+        if target.measure == "hooks" and (target.via, target.policy) not in planned:
+            raise source.error(("target", number), "hooks needs via: a scenario that is run under the policy")
         if target.measure == "against" and target.other is None:
             raise source.error(("target", number), "against needs the other clients")
     plots = [Plot(**{**entry, "policies": tuple(entry.get("policies", []))})
@@ -219,7 +227,7 @@ def judge(target: Target, measured: Results) -> Verdict:
         if not found.run["complete"] and target.measure != "complete":
             problem = f"seed {seed} failed: {found.run['error']['message']}"
             continue
-        if target.base is not None and seed not in measured.of(target.scenario, target.base):
+        if target.base is not None and seed not in measured.of(target.base_scenario, target.base):
             continue  # the base was measured with fewer seeds
         try:
             values[seed] = _MEASURES[target.measure](target, measured, found)
@@ -335,9 +343,34 @@ def _cost(target, measured, found) -> float:
     return 100 * (unit_cost(found, target.domain) - base) / base
 
 
+def switches(found: runs.Found) -> tuple[float, float]:
+    """Task switches, and units of work, a second, as the first program that computes logged them."""
+    one = found.run["hogs"][0]
+    rows = raw.read_log(found.directory / "raw" / f"{one['guest']}.{one['workload']}.tsv", 3).rows
+    seconds = (rows[-1][0] - rows[0][0]) / 1e9
+    return (rows[-1][2] - rows[0][2]) / seconds, (rows[-1][1] - rows[0][1]) / seconds
+
+
+def switch_cost(found: runs.Found, base: runs.Found) -> float:
+    """ns that a task switch costs more than under the base, in a scenario that does nothing else."""
+    rate, units = switches(found)
+    domain = found.run["hogs"][0]["guest"]
+    return (unit_cost(found, domain) - unit_cost(base, domain)) * units / rate
+
+
+def _hooks(target, measured, found) -> float:
+    """Percent of CPU time: the cost of a switch, from the scenario `via`, times the switches here."""
+    seed = found.run["seed"]
+    pair = [measured.of(target.via, p).get(seed) for p in (target.policy, target.base)]
+    if None in pair or not all(f.run["complete"] for f in pair):
+        raise LabError(f"{target.via} was not measured under {target.policy} and {target.base}")
+    return 100 * switches(found)[0] * switch_cost(*pair) / 1e9
+
+
 _MEASURES = {
     "latency": _latency, "ratio": _ratio, "against": _against, "learning": _learning, "share": _share,
     "complete": _complete, "work": _work, "boosted": _boosted, "refused": _refused, "cost": _cost,
+    "hooks": _hooks,
 }  # fmt: skip
 
 

@@ -62,7 +62,9 @@ def write_raw(rundir: Path, scenario, policy, *, seed=1, latency_ms=1.0, schedul
                     lines.append("# time_ns\tunits")
                     rate = round(shares[guest.name] * 1000)    # units in 100 ms
                     for i in range(-20, scenario.duration_s * 10 + 20):
-                        lines.append(f"{START + i * 100 * MS}\t{(i + 20) * rate}")
+                        units = (i + 20) * rate
+                        switches = "" if run == "hog" else f"\t{2 * units}"
+                        lines.append(f"{START + i * 100 * MS}\t{units}{switches}")
                 case "blkread":
                     lines.append("# submit_ns\tdone_ns\toffset")
                     at = START - 50 * MS

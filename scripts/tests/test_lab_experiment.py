@@ -161,6 +161,22 @@ def test_cost_is_cpu_time_for_a_unit_over_the_base(tmp_path):
     assert value("cost", mine, base, scenario_name="pingpong", base="credit2", domain="d1") == pytest.approx(1, abs=0.01)
 
 
+def test_hooks_are_the_cost_of_a_switch_times_the_switches(tmp_path):
+    busy = {"dom0": 0.01, "d1": 0.90}
+    mine, base = (found(tmp_path, "pingpong", p, shares=busy) for p in ("tavs", "credit2"))
+    base.run["hogs"][0]["units"] = round(base.run["hogs"][0]["units"] * 1.01)
+    crowd = found(tmp_path, "crowd", shares=busy)
+    rate, units = experiment.switches(mine)
+    assert rate == pytest.approx(2 * units) == pytest.approx(18000)
+    # A unit is 100 us of CPU time here and two switches; 1% of it more is 500 ns a switch, at 18000 switches a second.
+    assert experiment.switch_cost(mine, base) == pytest.approx(500, rel=0.02)
+    percent = value("hooks", mine, base, crowd, scenario_name="crowd", base="credit2", via="pingpong")
+    assert percent == pytest.approx(0.9, rel=0.02)
+    missing = experiment.judge(target("hooks", "crowd", base="rtds", via="pingpong", at_most=1),
+                               experiment.Results([mine, base, crowd]))
+    assert not missing.met
+
+
 def test_work_is_of_readers_or_clients_else_of_what_computes(tmp_path):
     disk = found(tmp_path, "disk")
     assert value("work", disk, scenario_name="disk", client="d1.blkread") == disk.run["disks"][0]["reads_per_s"]
