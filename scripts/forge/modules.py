@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Our own Linux modules for dom0: each directory tools/linux/NAME with a Kbuild file."""
+"""Our own Linux modules for dom0: each directory tools/linux/NAME with a Kbuild file.
+
+The headers of Xen that ours adds lie beside the files of a module when it is built.
+"""
 
 import shutil
 from pathlib import Path
 
 from . import kernel, paths, proc, stamp
+
+
+PUBLIC = paths.ROOT / "xen/include/public"
 
 
 def sources() -> list[Path]:
@@ -21,6 +27,7 @@ def build(series: str = kernel.DEFAULT) -> list[Path]:
     built = []
     for src in found:
         files = sorted(p for p in src.iterdir() if p.suffix in (".c", ".h") or p.name == "Kbuild")
+        files += sorted(PUBLIC.glob("*.h"))
         key = stamp.key_of("module 1", info, [(p.name, stamp.file_hash(p)) for p in files])
         name = f"module-{src.name}-{series}"
         noted = stamp.read(name)

@@ -120,6 +120,7 @@
  *   for hold_priority() (above) and statistics as they are printed.  Order:
  *
  *     event channel -> schedule lock -> tasks of the vCPU (tavs_vcpu.lock)
+                                    or packets (tavs_net.lock)
  *     credit's private lock -> schedule lock -> credit's overdrawn_lock
  *
  * 8. Known limits
@@ -588,6 +589,7 @@ static void cf_check tavs_dump(const struct scheduler *ops)
         printk("\tdomain %u: %s%s pbratio=%u\n", d->domain_id,
                d->tavs.track ? "tracked" : "not tracked",
                d->tavs.driver ? " driver" : "", d->tavs.pbratio);
+        tavs_net_dump(d);
 
         for_each_sched_unit ( d, unit )
         {

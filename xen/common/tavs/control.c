@@ -26,6 +26,10 @@ uint16_t __read_mostly tavs_pbratio = 125;
 bool __read_mostly tavs_exact = true;
 bool __read_mostly tavs_head = true;
 
+/* The paper's choice. */
+unsigned int __read_mostly tavs_portmap_bits = 2;
+bool __read_mostly tavs_correlate = true;
+
 /* Set *val to the number after `name=` at s, if that is what s is. */
 static bool __init parse_knob(const char *s, const char *end, const char *name,
                               long min, long max, long *val, int *rc)
@@ -85,6 +89,7 @@ static int __init cf_check parse_tavs(const char *s)
     long positive = tavs_params.positive, negative = tavs_params.negative;
     long threshold = tavs_params.threshold;
     long lowest = tavs_params.min, highest = tavs_params.max;
+    long bits = tavs_portmap_bits;
     const char *ss;
     int rc = 0;
 
@@ -105,7 +110,9 @@ static int __init cf_check parse_tavs(const char *s)
              !parse_knob(s, ss, "min", -10000, 0, &lowest, &rc) &&
              !parse_knob(s, ss, "max", 1, 10000, &highest, &rc) &&
              !parse_switch(s, ss, "exact", &tavs_exact, &rc) &&
-             !parse_switch(s, ss, "head", &tavs_head, &rc) )
+             !parse_switch(s, ss, "head", &tavs_head, &rc) &&
+             !parse_switch(s, ss, "correlate", &tavs_correlate, &rc) &&
+             !parse_knob(s, ss, "portmap-bits", 1, 4, &bits, &rc) )
         {
             printk(XENLOG_WARNING "tavs: unknown parameter: %s\n", s);
             rc = -EINVAL;
@@ -113,6 +120,14 @@ static int __init cf_check parse_tavs(const char *s)
 
         s = ss + 1;
     } while ( *ss );
+
+    if ( bits == 3 )
+    {
+        printk(XENLOG_WARNING "tavs: portmap-bits takes 1, 2 or 4\n");
+        rc = -EINVAL;
+    }
+    else
+        tavs_portmap_bits = bits;
 
     tavs_pbratio = pbratio;
     tavs_boost_cap = MICROSECS(cap);
@@ -137,7 +152,8 @@ void tavs_dump_params(void)
            "\tI/O threshold      = %"PRId64"us\n"
            "\tevidence           = +%d -%d, believed above %d, %d..%d\n"
            "\tage, forgiven      = %"PRId64"s, %"PRId64"ms\n"
-           "\texact accounting   = %d, places kept = %d\n",
+           "\texact accounting   = %d, places kept = %d\n"
+           "\tcorrelation        = %s, portmap of %u bits\n",
            tavs_pbratio, tavs_boost_cap / MICROSECS(1),
            tavs_boost_burst / MICROSECS(1),
            tavs_params.io_threshold / MICROSECS(1),
@@ -145,7 +161,8 @@ void tavs_dump_params(void)
            tavs_params.min, tavs_params.max,
            tavs_params.age / SECONDS(1),
            tavs_params.forgive / MILLISECS(1),
-           tavs_exact, tavs_head);
+           tavs_exact, tavs_head, tavs_correlate ? "on" : "off",
+           tavs_portmap_bits);
 }
 
 void tavs_dump_stats(const struct tavs_stats *stats)
@@ -190,6 +207,7 @@ void tavs_dump_vcpu(struct vcpu *v)
            atomic_read(&tv->refused[TAVS_REFUSED_NO_TASK]),
            atomic_read(&tv->refused[TAVS_REFUSED_UNCORRELATED]),
            atomic_read(&tv->refused[TAVS_REFUSED_OFF]));
+    tavs_net_dump_vcpu(v);
 
     for ( i = 0; i < TAVS_TASK_SETS; i++ )
     {

@@ -4,16 +4,18 @@
  * event that may be for an I/O-bound task reaches the scheduler.
  *
  * Locking: tavs_event() is called with a lock of the event channel held, and
- * takes the schedule lock as vcpu_wake() does there.  The lock of the tasks
- * is a leaf below the schedule lock.  So the order is
+ * takes the schedule lock as vcpu_wake() does there.  The locks of the tasks
+ * and of a driver domain's packets are leaves below the schedule lock.  So the
+ * order is
  *
- *     event channel -> schedule lock -> tasks
+ *     event channel -> schedule lock -> tasks | packets
  *
  * and nothing here waits for, allocates or walks anything.
  */
 #include <xen/event.h>
 #include <xen/sched.h>
 #include <xen/softirq.h>
+#include <xen/vmap.h>
 #include <xen/xmalloc.h>
 
 #include "private.h"
@@ -40,11 +42,19 @@ int tavs_vcpu_create(struct vcpu *v)
     spin_lock_init(&v->tavs->lock);
     tavs_tasks_init(&v->tavs->tasks);
 
+    if ( d->tavs.track && tavs_net_track(v) )
+    {
+        XFREE(v->tavs);
+        return -ENOMEM;
+    }
+
     return 0;
 }
 
 void tavs_vcpu_destroy(struct vcpu *v)
 {
+    if ( v->tavs )
+        vfree(v->tavs->ports);
     XFREE(v->tavs);
 }
 
@@ -89,6 +99,7 @@ void tavs_task_switch(struct vcpu *v, unsigned long id)
                                 NOW());
     tavs_trace_end(v, &tv->tasks);
     tavs_trace_runs(v, false);
+    tavs_net_learn(tv);
     spin_unlock_irqrestore(&tv->lock, flags);
 
     if ( !tv->boosted )
@@ -147,6 +158,7 @@ void tavs_vcpu_in(struct vcpu *v, s_time_t now)
     consume_event(tv);
     tavs_tasks_in(&tv->tasks, now);
     tavs_trace_runs(v, true);
+    tv->told = false;
     spin_unlock(&tv->lock);
 
     tv->active = true;
@@ -159,6 +171,9 @@ void tavs_vcpu_out(struct vcpu *v, s_time_t now, bool blocks)
 
     ASSERT(!local_irq_is_enabled());
 
+    if ( v->domain->tavs.net )
+        tavs_net_flush(v->domain);
+
     if ( !tv || !tv->active )
         return;
 
@@ -170,6 +185,7 @@ void tavs_vcpu_out(struct vcpu *v, s_time_t now, bool blocks)
     tavs_tasks_out(&tv->tasks, &tavs_params, v->domain->tavs.kernel, now,
                    blocks);
     tavs_trace_end(v, &tv->tasks);
+    tavs_net_learn(tv);
     spin_unlock(&tv->lock);
 }
 
@@ -203,10 +219,33 @@ static bool is_io(const struct domain *d, const struct evtchn *chn)
     }
 }
 
+/*
+ * Is the event for an I/O-bound task, and if so, why is that thought?  False:
+ * it is not.
+ *
+ * Whether a channel is that of a network interface is not known, but seen
+ * from packets.  An event without one may announce anything; only where the
+ * driver domain tells nothing of packets does any event count.
+ */
+static bool correlates(enum tavs_net_verdict net, enum tavs_reason *reason)
+{
+    if ( !ACCESS_ONCE(tavs_correlate) || net == TAVS_NET_ABSENT )
+    {
+        *reason = TAVS_REASON_ANY;
+        return true;
+    }
+
+    *reason = TAVS_REASON_NET;
+
+    return net == TAVS_NET_YES;
+}
+
 void tavs_event(struct vcpu *v, const struct evtchn *chn)
 {
     struct domain *d = v->domain;
     struct tavs_vcpu *tv = v->tavs;
+    enum tavs_net_verdict net = TAVS_NET_NONE;
+    enum tavs_reason reason;
 
     if ( unlikely(tb_init_done) && is_io(d, chn) )
         tavs_trace_io(v, chn);
@@ -218,6 +257,10 @@ void tavs_event(struct vcpu *v, const struct evtchn *chn)
         return;
     }
 
+    if ( chn->state == ECS_INTERDOMAIN &&
+         chn->u.interdomain.remote_dom->tavs.driver )
+        net = tavs_net_sent(chn->u.interdomain.remote_dom, v);
+
     if ( !tv || !d->tavs.track || !is_io(d, chn) )
         return;
 
@@ -226,13 +269,18 @@ void tavs_event(struct vcpu *v, const struct evtchn *chn)
     if ( v->is_running )
         return;
 
-    if ( tavs_vcpu_wants_boost(v) )
-        tavs_sched_event(v, TAVS_REASON_ANY);
-    else
+    if ( !tavs_vcpu_wants_boost(v) )
     {
         atomic_inc(&tv->refused[TAVS_REFUSED_NO_TASK]);
         tavs_trace_refused(v, TAVS_REFUSED_NO_TASK, TAVS_REASON_ANY);
     }
+    else if ( !correlates(net, &reason) )
+    {
+        atomic_inc(&tv->refused[TAVS_REFUSED_UNCORRELATED]);
+        tavs_trace_refused(v, TAVS_REFUSED_UNCORRELATED, reason);
+    }
+    else
+        tavs_sched_event(v, reason);
 }
 
 /*

@@ -10,6 +10,7 @@
 #include <xen/spinlock.h>
 #include <xen/tavs.h>
 
+#include "net-map.h"
 #include "task.h"
 
 /*
@@ -21,6 +22,8 @@ extern struct tavs_params tavs_params;
 extern s_time_t tavs_boost_cap;         /* the longest single boost */
 extern s_time_t tavs_boost_burst;       /* the most budget that can be saved */
 extern uint16_t tavs_pbratio;           /* permille, of domains created later */
+extern unsigned int tavs_portmap_bits;  /* of a counter: 1 to 4 */
+extern bool tavs_correlate;             /* else any I/O event counts */
 
 /*
  * What differs from credit for whoever is not boosted.  Set by boot options
@@ -75,13 +78,29 @@ struct tavs_stats {
  */
 struct tavs_vcpu {
     /*
-     * Protects `tasks`.  Taken by the vCPU itself (switching tasks; being
-     * scheduled), and by other vCPUs of the domain when they tear down an
-     * address space.  It is a leaf: nothing but the trace buffer's is taken
-     * while holding it.  Interrupts are off while it is held.
+     * Protects `tasks`, `ports`, `slice` and `told`.  Taken by the vCPU itself
+     * (switching tasks; being scheduled), by other vCPUs of the domain when
+     * they tear down an address space, and by who tells it of a packet.  It is
+     * a leaf: nothing but the trace buffer's is taken while holding it.
+     * Interrupts are off while it is held.
      */
     spinlock_t lock;
     struct tavs_tasks tasks;
+
+    /*
+     * Which ports are for I/O-bound tasks.  Allocated by tavs_net_track(), and
+     * there until the vCPU is destroyed.  NULL: never tracked.
+     */
+    struct tavs_portmap *ports;
+    struct tavs_slice slice;
+
+    /*
+     * It was told of a packet and has not run since.
+     * + Set when the driver domain notifies it, in tavs_net_sent();
+     * + Cleared in tavs_vcpu_in();
+     * + Checked when packets are left over, in net.c.
+     */
+    bool told;
 
     /*
      * When the last I/O event became pending, 0 if tavs_tasks_event() was
@@ -109,6 +128,36 @@ struct tavs_vcpu {
      */
     atomic_t refused[TAVS_REFUSED_OFF + 1];
 };
+
+/* What the driver domain said of the packets that an event announces. */
+enum tavs_net_verdict {
+    TAVS_NET_ABSENT,            /* it has no ring: nobody knows */
+    TAVS_NET_NONE,              /* there are none */
+    TAVS_NET_YES,               /* one is for an I/O-bound task */
+    TAVS_NET_NO,                /* none of them is */
+};
+
+/*
+ * `driver` has sent an event to v, which need not be tracked: take what it
+ * said of packets for v's domain.  May be called with an event channel's lock
+ * held.
+ */
+enum tavs_net_verdict tavs_net_sent(struct domain *driver, struct vcpu *v);
+
+/* A vCPU of d, a driver domain, loses its pCPU.  In the schedule lock. */
+void tavs_net_flush(struct domain *d);
+
+/* It may be known what the last packets for tv were for.  In tv->lock. */
+void tavs_net_learn(struct tavs_vcpu *tv);
+
+/*
+ * Memory for v, whose domain is to be tracked.  To be called before
+ * domain.tavs.track is set.
+ */
+int tavs_net_track(struct vcpu *v);
+
+void tavs_net_dump(const struct domain *d);
+void tavs_net_dump_vcpu(struct vcpu *v);
 
 /* task tracking, called by the scheduler with the schedule lock held */
 void tavs_vcpu_in(struct vcpu *v, s_time_t now);

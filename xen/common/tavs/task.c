@@ -62,7 +62,26 @@
  *     no task.  A believed task without positive evidence for two minutes
  *     goes back to the threshold, from where one more makes it believed.
  *
- * 5. Bounds
+ * 5. What an event was for (section 4.3.2)
+ *
+ *   The first task is the one that ran as the event arrived, the first woken
+ *   one is who follows it (T2).  If T2 is I/O-bound, it was for that one.  If
+ *   neither is, it was for no I/O-bound task.  If only the first is, nobody
+ *   knows: the driver domain may have preempted it, and it may take what came
+ *   without being woken up.
+ *
+ *   - Here a task counts as I/O-bound also while its belief grows: one whose
+ *     segment is positive evidence, and whose belief is above 0 by it.  Else
+ *     what the events were for could be learned only once the task is
+ *     believed, and it would wait for twice as many of them.
+ *   - T2 is given until the I/O threshold, as in 2.  Where nobody was switched
+ *     to by then, nobody was woken up.
+ *   - A vCPU that resumes from idle ran no task as the event arrived, whatever
+ *     address space it kept.  If it goes idle again, that task is T2, as in 4.
+ *   - It is known as soon as a believed task, or one that is known to be
+ *     CPU-bound, is switched to.  Otherwise the segment is waited for.
+ *
+ * 6. Bounds
  *
  *   The table has a fixed size.  A new task takes a free place of its set,
  *   else the place of the task that is not believed and whose last positive
@@ -168,6 +187,57 @@ static int64_t tavs_used(const struct tavs_tasks *t, int64_t now)
     return t->used + (t->running && now > t->since ? now - t->since : 0);
 }
 
+/* The reaction to the event is over: who was woken up was, or not, for I/O. */
+static void tavs_conclude(struct tavs_tasks *t, bool woken_io)
+{
+    t->stage = TAVS_STAGE_OVER;
+    t->outcome = woken_io ? TAVS_OUTCOME_IO
+                          : t->first_io ? TAVS_OUTCOME_UNCLEAR
+                                        : TAVS_OUTCOME_OTHER;
+}
+
+/* A segment ends, of which it was learned whether the task is for I/O. */
+static void tavs_end_stage(struct tavs_tasks *t, bool io, bool is_kernel,
+                           bool blocks)
+{
+    switch ( t->stage )
+    {
+    case TAVS_STAGE_OVER:
+        break;
+
+    case TAVS_STAGE_FIRST:
+        if ( t->role == TAVS_ROLE_RESUMED )
+        {
+            if ( blocks )
+                tavs_conclude(t, io);
+            else
+                t->stage = TAVS_STAGE_WOKEN;
+            break;
+        }
+
+        t->first_io = io;
+        if ( blocks || !t->answering )
+            tavs_conclude(t, false);
+        else
+            t->stage = TAVS_STAGE_WOKEN;
+        break;
+
+    case TAVS_STAGE_WOKEN:
+        if ( !is_kernel || blocks || !t->answering )
+            tavs_conclude(t, io);
+        break;
+    }
+}
+
+enum tavs_outcome tavs_tasks_outcome(struct tavs_tasks *t)
+{
+    enum tavs_outcome outcome = t->outcome;
+
+    t->outcome = TAVS_OUTCOME_NONE;
+
+    return outcome;
+}
+
 /* The segment ends: what is it evidence of, and what may follow it? */
 static void tavs_end_segment(struct tavs_tasks *t,
                              const struct tavs_params *p,
@@ -190,7 +260,10 @@ static void tavs_end_segment(struct tavs_tasks *t,
     if ( t->cur && t->cur != kernel )
         task = tavs_get(t, p, t->cur);
     if ( !task )
+    {
+        tavs_end_stage(t, false, t->cur == kernel, blocks);
         return;
+    }
 
     if ( task->cpu_us < UINT32_MAX - used / 1000 )
         task->cpu_us += used / 1000;
@@ -225,6 +298,8 @@ static void tavs_end_segment(struct tavs_tasks *t,
     }
 
     tavs_note(t, task, cause, before, used);
+    tavs_end_stage(t, task->belief > p->threshold ||
+                      (positive && task->belief > 0), false, blocks);
 }
 
 static void tavs_begin_segment(struct tavs_tasks *t, unsigned long id,
@@ -271,15 +346,24 @@ bool tavs_tasks_answering(const struct tavs_tasks *t,
 void tavs_tasks_event(struct tavs_tasks *t, const struct tavs_params *p,
                       int64_t when)
 {
+    bool joins = !t->idle && t->role == TAVS_ROLE_NEXT &&
+                 tavs_tasks_answering(t, p, when);
+
+    if ( !joins || t->stage == TAVS_STAGE_OVER )
+    {
+        t->stage = TAVS_STAGE_FIRST;
+        t->first_io = false;
+    }
+
+    if ( joins )
+        return;
+
     if ( t->idle )
     {
         t->answering = true;
         t->elapsed = 0;
         return;
     }
-
-    if ( t->role == TAVS_ROLE_NEXT && tavs_tasks_answering(t, p, when) )
-        return;
 
     t->answering = true;
     t->role = TAVS_ROLE_RUNNING;
@@ -300,6 +384,33 @@ void tavs_tasks_in(struct tavs_tasks *t, int64_t now)
     t->running = true;
 }
 
+/* Was the event for nobody who did anything until now? */
+static void tavs_end_waiting(struct tavs_tasks *t,
+                             const struct tavs_params *p, int64_t now)
+{
+    const struct tavs_task *task;
+
+    switch ( t->stage )
+    {
+    case TAVS_STAGE_OVER:
+        break;
+
+    case TAVS_STAGE_FIRST:
+        if ( tavs_tasks_answering(t, p, now) )
+            break;
+
+        task = t->role == TAVS_ROLE_RESUMED ? NULL : tavs_tasks_find(t, t->cur);
+        t->first_io = task && task->belief > p->threshold;
+        tavs_conclude(t, false);
+        break;
+
+    case TAVS_STAGE_WOKEN:
+        if ( tavs_used(t, now) > p->io_threshold )
+            tavs_conclude(t, false);
+        break;
+    }
+}
+
 void tavs_tasks_out(struct tavs_tasks *t, const struct tavs_params *p,
                     unsigned long kernel, int64_t now, bool blocks)
 {
@@ -313,8 +424,11 @@ void tavs_tasks_out(struct tavs_tasks *t, const struct tavs_params *p,
     else
     {
         t->used = tavs_used(t, now);
+        t->running = false;
         if ( t->role == TAVS_ROLE_BEHIND )
             t->role = TAVS_ROLE_NONE;
+
+        tavs_end_waiting(t, p, now);
     }
 
     t->running = false;
@@ -346,6 +460,7 @@ enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
                                     unsigned long kernel, unsigned long id,
                                     int64_t now)
 {
+    enum tavs_verdict verdict;
     enum tavs_role role;
 
     t->switches++;
@@ -366,8 +481,17 @@ enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
     t->answering = role != TAVS_ROLE_NONE;
 
     tavs_begin_segment(t, id, role, now);
+    verdict = tavs_tasks_verdict(t, p, kernel);
 
-    return tavs_tasks_verdict(t, p, kernel);
+    if ( t->stage == TAVS_STAGE_WOKEN && id != kernel )
+    {
+        if ( verdict == TAVS_IO_BOUND )
+            tavs_conclude(t, true);
+        else if ( verdict == TAVS_OTHER )
+            tavs_conclude(t, false);
+    }
+
+    return verdict;
 }
 
 void tavs_tasks_forget(struct tavs_tasks *t, const struct tavs_params *p,

@@ -93,6 +93,21 @@ enum tavs_verdict {
     TAVS_IO_BOUND,
 };
 
+/* What an event was for, by who ran as it arrived and who was woken up. */
+enum tavs_outcome {
+    TAVS_OUTCOME_NONE,      /* not known yet, or asked for already */
+    TAVS_OUTCOME_IO,        /* an I/O-bound task was woken up */
+    TAVS_OUTCOME_OTHER,     /* no I/O-bound task was there to take it */
+    TAVS_OUTCOME_UNCLEAR,   /* an I/O-bound task ran already: maybe for that */
+};
+
+/* How far the reaction to an event got. */
+enum tavs_stage {
+    TAVS_STAGE_OVER,
+    TAVS_STAGE_FIRST,       /* who ran as it arrived still does */
+    TAVS_STAGE_WOKEN,       /* who came next runs */
+};
+
 struct tavs_tasks {
     struct tavs_task task[TAVS_TASK_SETS][TAVS_TASK_WAYS];
     unsigned int believed;  /* number of tasks believed to be I/O-bound */
@@ -108,6 +123,11 @@ struct tavs_tasks {
     bool answering;         /* what is switched to next may be for the event */
     bool running;           /* has the pCPU */
     bool idle;              /* the vCPU is blocked */
+
+    /* The reaction to the latest event. */
+    enum tavs_stage stage;
+    bool first_io;          /* who ran as it arrived is I/O-bound */
+    enum tavs_outcome outcome;  /* not yet asked for */
 
     /* Where changes are noted; NULL, as it is but for tracing: nowhere. */
     struct tavs_changes *changes;
@@ -138,6 +158,12 @@ enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
                                     const struct tavs_params *p,
                                     unsigned long kernel, unsigned long id,
                                     int64_t now);
+
+/*
+ * What the latest event was for, told once, as soon as it is known.  To be
+ * asked after each call of tavs_tasks_switch() and tavs_tasks_out().
+ */
+enum tavs_outcome tavs_tasks_outcome(struct tavs_tasks *t);
 
 /* What is known of the task whose segment it is. */
 enum tavs_verdict tavs_tasks_verdict(struct tavs_tasks *t,

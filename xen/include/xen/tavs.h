@@ -9,11 +9,13 @@
 #ifndef __XEN_TAVS_H__
 #define __XEN_TAVS_H__
 
+#include <xen/errno.h>
 #include <xen/types.h>
 
 struct domain;
 struct evtchn;
 struct vcpu;
+struct xen_tavs_ring_op;
 
 #ifdef CONFIG_SCHED_TAVS
 
@@ -27,13 +29,25 @@ struct tavs_domain {
     uint16_t pbratio;       /* permille of CPU time that may be boosted */
     bool track;             /* tasks are tracked when in a tavs pool */
     bool driver;            /* backends for other domains run here */
+    uint16_t rx_vcpu;       /* the vCPU last told of a packet */
+
+    /*
+     * What a driver domain says of packets.  Set under the domain lock when it
+     * first registers a ring, stays until the domain is destroyed.
+     */
+    struct tavs_net *net;
 };
 
 struct tavs_vcpu;
 
 void tavs_domain_init(struct domain *d);
+void tavs_domain_teardown(struct domain *d);
+void tavs_domain_destroy(struct domain *d);
 int tavs_vcpu_create(struct vcpu *v);
 void tavs_vcpu_destroy(struct vcpu *v);
+
+/* SCHEDOP_tavs_ring of the current domain */
+int tavs_ring_op(const struct xen_tavs_ring_op *op);
 
 /* v, which is current, has a new address space. */
 void tavs_task_switch(struct vcpu *v, unsigned long id);
@@ -47,8 +61,14 @@ void tavs_event(struct vcpu *v, const struct evtchn *chn);
 #else /* !CONFIG_SCHED_TAVS */
 
 static inline void tavs_domain_init(struct domain *d) {}
+static inline void tavs_domain_teardown(struct domain *d) {}
+static inline void tavs_domain_destroy(struct domain *d) {}
 static inline int tavs_vcpu_create(struct vcpu *v) { return 0; }
 static inline void tavs_vcpu_destroy(struct vcpu *v) {}
+static inline int tavs_ring_op(const struct xen_tavs_ring_op *op)
+{
+    return -ENOSYS;
+}
 static inline void tavs_task_switch(struct vcpu *v, unsigned long id) {}
 static inline void tavs_task_exit(struct domain *d, unsigned long id) {}
 static inline void tavs_event(struct vcpu *v, const struct evtchn *chn) {}

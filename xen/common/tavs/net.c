@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Is a packet for an I/O-bound task?  (TAVS paper, 3.3.2 and 4.3.2)
+ *
+ * 1. What is known of a packet
+ *
+ *   The driver domain puts protocol, destination port and receiver of each
+ *   packet into a ring that it shares with Xen (public/tavs.h), and then
+ *   notifies the receiver.  At that notification Xen takes all there is in the
+ *   ring: what is for the receiver, the event announces; what is for others
+ *   waits for their notifications.
+ *
+ *   A back end that was told that the guest has not looked at the ring since
+ *   the last notification does not notify it again.  So a packet for an
+ *   I/O-bound task, behind one that is for none, would never be heard of.
+ *   When the driver domain gives up its pCPU, whatever is left over is taken
+ *   for announced if its receiver was told of a packet and has not run since.
+ *   Otherwise it waits until the driver domain gives up the pCPU once more:
+ *   the driver domain may have been preempted between the ring and the
+ *   notification.  Then it is dropped: the receiver found it by itself.
+ *
+ *   The paper looks at the ring only when the driver domain is descheduled;
+ *   but then a reply to one guest waits for the work on all others.
+ *
+ * 2. The portmap
+ *
+ *   For each vCPU, protocol and destination port, a saturating counter of N
+ *   bits predicts whether a packet is for an I/O-bound task: it is if the top
+ *   bit is set.  The counter is incremented when a packet for that port came
+ *   and the first task woken up was I/O-bound, and decremented when neither
+ *   that one nor the task that ran was; task.c, 5., says which were.  Only if
+ *   all packets since the last time were for one port: else nobody knows
+ *   which of them woke up whom.
+ *
+ *   Departures from the paper:
+ *
+ *   - Counters begin in the middle, one below the value that boosts, instead
+ *     of at 0, and are incremented while the belief in a task still grows
+ *     (task.c, 5.).  So one request is enough for the counter, whatever its
+ *     width, and it is one of the five that the belief takes.  A port that no
+ *     I/O-bound task reads gets no boost, not even a first one.
+ *   - Four bits are stored whatever N is, so that N can be changed at any
+ *     time: 64 KiB a vCPU, instead of N times 16 KiB.  (The paper says
+ *     N times 8 KiB: it does not tell the protocols apart.)
+ *   - Packets that are neither TCP nor UDP are for the kernel of the guest.
+ *     They are not recorded, so their events boost nobody.
+ *
+ *   A guest with several vCPUs has a portmap for each: it is the event's vCPU
+ *   whose next task is looked at, and which is boosted.  A packet whose task
+ *   runs on another vCPU teaches nothing and earns nothing.
+ *
+ * 3. Trust
+ *
+ *   The ring is written by a driver domain that may be mistaken or hostile.
+ *   Each packet is read once, into a copy that is all that is looked at after;
+ *   indices are masked; the number of packets looked at is bounded by the size
+ *   of the ring, whatever the indices say.  Xen's own index is not read back
+ *   from the page.  What a hostile one achieves is that a guest is boosted for
+ *   nothing, within that guest's budget; it can do that by sending packets.
+ *
+ * 4. Locking
+ *
+ *   tavs_net.lock is a leaf below the schedule lock (event.c).  It is held
+ *   while the ring is accessed, so that none is unmapped under our hands.
+ *   Interrupts are off meanwhile.  The tavs_net of a domain lives as long as
+ *   the domain; an interdomain event channel, whose lock is held, keeps both
+ *   of its domains.
+ */
+#include <xen/domain.h>
+#include <xen/lib.h>
+#include <xen/sched.h>
+#include <xen/tasklet.h>
+#include <xen/vmap.h>
+#include <xen/xmalloc.h>
+#include <xsm/xsm.h>
+
+#include "private.h"
+
+struct tavs_net {
+    spinlock_t lock;
+    struct guest_area area;         /* .map: the ring; NULL: none */
+    struct tavs_packets packets;
+    struct tasklet flush;
+
+    /* Statistics: packets that were notified of, or taken for notified. */
+    unsigned long notified, left_over;
+};
+
+int tavs_net_track(struct vcpu *v)
+{
+    struct tavs_vcpu *tv = v->tavs;
+    struct tavs_portmap *ports;
+
+    if ( !tv || tv->ports )
+        return 0;
+
+    ports = vzalloc(sizeof(*ports));
+    if ( !ports )
+        return -ENOMEM;
+
+    if ( cmpxchg(&tv->ports, NULL, ports) )
+        vfree(ports);
+
+    return 0;
+}
+
+/* Remember packets for tv.  Is one of them for an I/O-bound task? */
+static bool note(struct tavs_vcpu *tv, const struct xen_tavs_packet *packets,
+                 unsigned int num)
+{
+    unsigned int i;
+    bool wanted = false;
+
+    ASSERT(spin_is_locked(&tv->lock));
+
+    for ( i = 0; i < num; i++ )
+    {
+        tavs_slice_note(&tv->slice, &packets[i]);
+        if ( tavs_portmap_get(tv->ports, ACCESS_ONCE(tavs_portmap_bits),
+                              &packets[i]) >= 0 )
+            wanted = true;
+    }
+
+    return wanted;
+}
+
+enum tavs_net_verdict tavs_net_sent(struct domain *driver, struct vcpu *v)
+{
+    struct tavs_net *net = ACCESS_ONCE(driver->tavs.net);
+    struct domain *d = v->domain;
+    struct tavs_vcpu *tv = v->tavs;
+    struct xen_tavs_packet packets[XEN_TAVS_RING_SIZE];
+    unsigned int num;
+    bool incomplete, wanted;
+    unsigned long flags;
+
+    if ( !net )
+        return TAVS_NET_ABSENT;
+
+    spin_lock_irqsave(&net->lock, flags);
+
+    if ( unlikely(!net->area.map) )
+    {
+        spin_unlock_irqrestore(&net->lock, flags);
+        return TAVS_NET_ABSENT;
+    }
+
+    tavs_packets_drain(&net->packets, net->area.map);
+    num = tavs_packets_take(&net->packets, d->domain_id, packets);
+    incomplete = net->packets.incomplete;
+    net->notified += num;
+
+    spin_unlock_irqrestore(&net->lock, flags);
+
+    if ( !num )
+        return TAVS_NET_NONE;
+
+    if ( !tv || !d->tavs.track || !tv->ports )
+        return TAVS_NET_NO;
+
+    spin_lock_irqsave(&tv->lock, flags);
+    wanted = note(tv, packets, num);
+    if ( incomplete )
+        tv->slice.several = true;
+    tv->told = true;
+    spin_unlock_irqrestore(&tv->lock, flags);
+
+    d->tavs.rx_vcpu = v->vcpu_id;
+
+    return wanted ? TAVS_NET_YES : TAVS_NET_NO;
+}
+
+void tavs_net_learn(struct tavs_vcpu *tv)
+{
+    enum tavs_outcome outcome = tavs_tasks_outcome(&tv->tasks);
+
+    ASSERT(spin_is_locked(&tv->lock));
+
+    if ( outcome != TAVS_OUTCOME_NONE && tv->ports )
+        tavs_slice_learn(&tv->slice, tv->ports,
+                         ACCESS_ONCE(tavs_portmap_bits), outcome);
+}
+
+void tavs_net_flush(struct domain *d)
+{
+    struct tavs_net *net = d->tavs.net;
+    const struct xen_tavs_ring *ring;
+
+    ASSERT(!local_irq_is_enabled());
+
+    spin_lock(&net->lock);
+    ring = net->area.map;
+    if ( net->packets.num ||
+         (ring && ACCESS_ONCE(ring->prod) != net->packets.cons) )
+        tasklet_schedule(&net->flush);
+    spin_unlock(&net->lock);
+}
+
+/*
+ * Nobody was told of this packet.  Boost who was told of another one and has
+ * not run since.  Returns whether that was all there is to do.
+ */
+static bool leave_over(const struct xen_tavs_packet *packet)
+{
+    struct domain *d = rcu_lock_domain_by_id(packet->domid);
+    struct vcpu *v;
+    struct tavs_vcpu *tv;
+    bool told = false, wanted = false;
+
+    if ( !d )
+        return true;
+
+    v = d->vcpu ? domain_vcpu(d, d->tavs.rx_vcpu) : NULL;
+    tv = v ? v->tavs : NULL;
+
+    if ( tv && d->tavs.track && tv->ports )
+    {
+        unsigned long flags;
+
+        spin_lock_irqsave(&tv->lock, flags);
+        told = tv->told;
+        if ( told )
+            wanted = note(tv, packet, 1);
+        spin_unlock_irqrestore(&tv->lock, flags);
+    }
+    else
+        told = true;
+
+    if ( wanted && ACCESS_ONCE(tavs_correlate) && tavs_vcpu_wants_boost(v) )
+        tavs_sched_event(v, TAVS_REASON_NET);
+
+    rcu_unlock_domain(d);
+
+    return told;
+}
+
+static void cf_check flush(void *data)
+{
+    struct tavs_net *net = data;
+    struct xen_tavs_packet packets[XEN_TAVS_RING_SIZE];
+    bool old[XEN_TAVS_RING_SIZE], done[XEN_TAVS_RING_SIZE];
+    unsigned int i, num;
+    unsigned long flags;
+
+    spin_lock_irqsave(&net->lock, flags);
+    if ( net->area.map )
+        tavs_packets_drain(&net->packets, net->area.map);
+    for ( num = 0; num < XEN_TAVS_RING_SIZE; num++ )
+        if ( !tavs_packets_flush(&net->packets, &packets[num], &old[num]) )
+            break;
+    spin_unlock_irqrestore(&net->lock, flags);
+
+    for ( i = 0; i < num; i++ )
+        done[i] = leave_over(&packets[i]);
+
+    spin_lock_irqsave(&net->lock, flags);
+    for ( i = 0; i < num; i++ )
+        if ( done[i] )
+            net->left_over++;
+        else if ( !old[i] )
+            tavs_packets_keep(&net->packets, &packets[i]);
+    spin_unlock_irqrestore(&net->lock, flags);
+}
+
+int tavs_ring_op(const struct xen_tavs_ring_op *op)
+{
+    struct domain *d = current->domain;
+    struct tavs_net *net;
+    struct guest_area area = {}, old;
+    unsigned long flags;
+    int rc;
+
+    BUILD_BUG_ON(sizeof(*op) != 16);
+    BUILD_BUG_ON(sizeof(struct xen_tavs_ring) != 256);
+
+    if ( !d->tavs.driver )
+        return -EPERM;
+
+    rc = xsm_tavs_ring(XSM_HOOK, d);
+    if ( rc )
+        return rc;
+
+    if ( op->version != XEN_TAVS_RING_VERSION || op->flags )
+        return -EOPNOTSUPP;
+
+    if ( !d->tavs.net )
+    {
+        net = xzalloc(struct tavs_net);
+        if ( !net )
+            return -ENOMEM;
+
+        spin_lock_init(&net->lock);
+        softirq_tasklet_init(&net->flush, flush, net);
+
+        if ( cmpxchg(&d->tavs.net, NULL, net) )
+            xfree(net);
+    }
+    net = d->tavs.net;
+
+    /* Of the current vCPU, so that it need not be paused. */
+    rc = map_guest_area(current, op->gaddr, sizeof(struct xen_tavs_ring),
+                        &area, NULL);
+    if ( rc )
+        return rc;
+
+    spin_lock_irqsave(&net->lock, flags);
+    old = net->area;
+    net->area = area;
+    net->packets.num = 0;
+    net->packets.cons = 0;
+    net->packets.lost = 0;
+    spin_unlock_irqrestore(&net->lock, flags);
+
+    unmap_guest_area(current, &old);
+
+    printk(XENLOG_G_INFO "%pd tells %s packets for other domains\n", d,
+           area.map ? "of" : "nothing more of");
+
+    return 0;
+}
+
+/* The domain is dying or starts over: let go of its page. */
+void tavs_domain_teardown(struct domain *d)
+{
+    struct tavs_net *net = d->tavs.net;
+    struct guest_area old;
+    unsigned long flags;
+
+    if ( !net )
+        return;
+
+    spin_lock_irqsave(&net->lock, flags);
+    old = net->area;
+    net->area = (struct guest_area){};
+    net->packets.num = 0;
+    spin_unlock_irqrestore(&net->lock, flags);
+
+    unmap_guest_area(d->vcpu[0], &old);
+}
+
+void tavs_domain_destroy(struct domain *d)
+{
+    if ( !d->tavs.net )
+        return;
+
+    ASSERT(!d->tavs.net->area.map);
+    tasklet_kill(&d->tavs.net->flush);
+    XFREE(d->tavs.net);
+}
+
+void tavs_net_dump(const struct domain *d)
+{
+    const struct tavs_net *net = d->tavs.net;
+    const struct tavs_packets *p;
+
+    if ( !net )
+        return;
+
+    p = &net->packets;
+    printk("\t  packets: %s taken=%lu notified=%lu left over=%lu dropped=%lu lost=%u nonsense=%lu overrun=%lu\n",
+           net->area.map ? "told" : "not told", p->taken, net->notified,
+           net->left_over, p->dropped, p->lost, p->nonsense, p->overrun);
+}
+
+#define SHOWN_PORTS 16
+
+void tavs_net_dump_vcpu(struct vcpu *v)
+{
+    const struct tavs_vcpu *tv = v->tavs;
+    unsigned int i, port, shown = 0;
+
+    if ( !tv || !tv->ports )
+        return;
+
+    /* Read without the lock: values may be on the move. */
+    for ( i = 0; i < 2; i++ )
+        for ( port = 0; port < TAVS_PORTS && shown < SHOWN_PORTS; port++ )
+        {
+            const struct xen_tavs_packet packet = {
+                .protocol = i ? 17 : 6,
+                .port = port,
+            };
+            int value = tavs_portmap_get(tv->ports, 4, &packet);
+
+            if ( value != -1 )
+            {
+                printk("\t    %s port %u: %d\n", i ? "UDP" : "TCP", port,
+                       value);
+                shown++;
+            }
+        }
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * tab-width: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
