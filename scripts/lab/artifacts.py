@@ -44,6 +44,13 @@ class Artifacts:
             raise LabError(f"the {kind} hypervisor is not built: run `make ready`")
         return file
 
+    def dom0_module(self, name: str) -> Path:
+        """One of our modules for dom0."""
+        for file in self.dom0_modules:
+            if file.stem == name:
+                return file
+        raise LabError(f"our module {name} is not built: run `make ready`")
+
     def guest_kernel(self, series: str) -> Path:
         """The unpacked package of a guest's kernel."""
         return self.kernel if series == DEFAULT_KERNEL else Path(self._extra(series)["kernel"])

@@ -40,7 +40,7 @@ def dom0_image(
     archive = Archive()
     _add_system(archive, artifacts)
     _add_modules(archive, kmodules.ModuleTree(artifacts.kernel), kmodules.DOM0,
-                 artifacts.dom0_modules)
+                 [artifacts.dom0_module(name) for name in policy.modules])
     archive.add_file("init", ROOT / "guest-tests/dom0/init", 0o755)
     for script in sorted((ROOT / "guest-tests/dom0/hotplug").iterdir()):
         archive.add_file(f"etc/xen/scripts/{script.name}", script, 0o755)

@@ -10,6 +10,8 @@ from .paths import POLICIES, shown
 from .toml_input import Source
 
 XEN_DEFAULT = "credit2"  # what Xen 4.20 runs when nobody says sched=
+# Our modules that dom0 loads when nobody says otherwise, by the scheduler that runs.
+_MODULES = {"tavs": ("xen-tavs-net",)}
 _NAME = re.compile(r"^[a-z][a-z0-9_.-]*$")
 
 
@@ -21,9 +23,10 @@ class Policy:
     expect: str  # the scheduler that must be found running
     hypervisor: str = "release"  # release, debug, pristine
     commands: tuple[str, ...] = ()  # xl commands in dom0, once the guests are up
+    modules: tuple[str, ...] = ()  # our modules that dom0 loads
 
     def definition(self) -> dict:
-        return {**asdict(self), "commands": list(self.commands)}
+        return {**asdict(self), "commands": list(self.commands), "modules": list(self.modules)}
 
 
 def load(path: Path = POLICIES) -> dict[str, Policy]:
@@ -31,7 +34,9 @@ def load(path: Path = POLICIES) -> dict[str, Policy]:
     source.check("policies.schema.json")
     found = {}
     for name, entry in source.data.items():
-        policy = Policy(name=name, **{**entry, "commands": tuple(entry.get("commands", []))})
+        modules = entry.get("modules", _MODULES.get(entry["expect"], ()))
+        policy = Policy(name=name, **{**entry, "commands": tuple(entry.get("commands", [])),
+                                      "modules": tuple(modules)})
         if booted(policy.xen) != policy.expect:
             raise source.error(
                 (name, "expect"), f"'{policy.xen}' boots {booted(policy.xen)}, not {policy.expect}"
@@ -71,6 +76,7 @@ def parse(word: str, known: dict[str, Policy]) -> Policy:
         )
     xen, *more = [part.strip() for part in rest.split(";")]
     hypervisor, commands = "release", []
+    modules = _MODULES.get(booted(xen), ())
     for part in filter(None, more):
         if part.startswith("hypervisor="):
             hypervisor = part.removeprefix("hypervisor=")
@@ -78,10 +84,12 @@ def parse(word: str, known: dict[str, Policy]) -> Policy:
                 raise InputError(
                     f"--policy '{word}': hypervisor is release, debug or pristine, not '{hypervisor}'"
                 )
+        elif part.startswith("modules="):
+            modules = tuple(part.removeprefix("modules=").replace(",", " ").split())
         elif part.startswith("xl "):
             commands.append(part)
         else:
-            raise InputError(f"--policy '{word}': '{part}' is neither an xl command nor hypervisor=...")
+            raise InputError(f"--policy '{word}': '{part}' is neither an xl command nor hypervisor=... nor modules=...")
     return Policy(
         name=name,
         title=rest.strip() or "Xen's defaults",
@@ -89,4 +97,5 @@ def parse(word: str, known: dict[str, Policy]) -> Policy:
         expect=booted(xen),
         hypervisor=hypervisor,
         commands=tuple(commands),
+        modules=modules,
     )

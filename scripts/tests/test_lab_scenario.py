@@ -205,7 +205,7 @@ class TestPolicies:
         ("tavs=sched=tavs", "--policy 'tavs=sched=tavs': the name 'tavs' is taken by guest-tests/policies.toml: choose another"),
         ("A=sched=tavs", "--policy 'A=sched=tavs': 'A' is not a good name: lower-case letters, digits, '-', '_' and '.', a letter first"),
         ("../x=a", "--policy '../x=a': '../x' is not a good name: lower-case letters, digits, '-', '_' and '.', a letter first"),
-        ("a=b; rm -rf /", "--policy 'a=b; rm -rf /': 'rm -rf /' is neither an xl command nor hypervisor=..."),
+        ("a=b; rm -rf /", "--policy 'a=b; rm -rf /': 'rm -rf /' is neither an xl command nor hypervisor=... nor modules=..."),
         ("a=b; hypervisor=x", "--policy 'a=b; hypervisor=x': hypervisor is release, debug or pristine, not 'x'"),
     ])
     def test_refusals(self, word, message):
