@@ -9,6 +9,8 @@
  * intact. What was freed twice, or written after it was freed, fails the run.
  */
 
+#include <xen/vmap.h>
+
 #include "sim.h"
 #include "mem.h"
 
@@ -158,6 +160,16 @@ void xfree(void *p)
         }
     }
     /* The queue is full: this block is never used again. */
+}
+
+void *vzalloc(size_t size)
+{
+    return _xzalloc(size, sizeof(void *));
+}
+
+void vfree(void *p)
+{
+    xfree(p);
 }
 
 /*

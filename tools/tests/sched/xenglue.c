@@ -6,6 +6,7 @@
  */
 
 #include <xen/cpu.h>
+#include <xen/domain.h>
 #include <xen/err.h>
 #include <xen/keyhandler.h>
 #include <xen/numa.h>
@@ -501,6 +502,17 @@ unsigned int copy_from_guest_ll(void *to, const void __user *from,
                                 unsigned int len)
 {
     return copy_from_guest_pv(to, from, len);
+}
+
+int map_guest_area(struct vcpu *v, paddr_t gaddr, unsigned int size,
+                   struct guest_area *area,
+                   void (*populate)(void *dst, struct vcpu *v))
+{
+    return ~gaddr ? -ENXIO : 0;
+}
+
+void unmap_guest_area(struct vcpu *v, struct guest_area *area)
+{
 }
 
 const char *symbols_lookup(unsigned long addr, unsigned long *size,
