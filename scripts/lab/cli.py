@@ -14,6 +14,7 @@ from .errors import InputError, LabError
 
 DEFAULT_POLICIES = ("credit", "credit2", "credit2-rl0", "tavs")
 PIPE_WIDTH = 150
+MAX_TRACE_MB = 48  # leaves room for the other results in the memory shared with the host
 
 EPILOG = """\
 examples:
@@ -81,9 +82,20 @@ and a results.json with all of them.  Exit status: 0 all complete, 1 a run faile
     run.add_argument(
         "--out",
         type=Path,
-        default=paths.OUT / "run",
         metavar="DIR",
-        help="where results go (default: out/run)",
+        help="where results go (default: out/run; with --trace out/trace)",
+    )
+    run.add_argument(
+        "--trace",
+        action="store_true",
+        help="keep Xen's trace of the window in raw/trace.bin: for `lab episode`, `lab beliefs` and xenalyze",
+    )
+    run.add_argument(
+        "--trace-mb",
+        type=_positive,
+        default=16,
+        metavar="N",
+        help="trace buffer of each pCPU; what does not fit is lost, and counted (default: 16)",
     )
     _running(run)
 
@@ -229,6 +241,7 @@ def _console(stream) -> Console:
 
 
 def _run(options, out: Console, err: Console) -> int:
+    options.out = options.out or paths.OUT / ("trace" if options.trace else "run")
     return _measure(
         [scenario.find(word) for word in options.scenario],
         _policies(options.policy or DEFAULT_POLICIES),
@@ -297,9 +310,16 @@ def _measure(scenarios, policies, seeds, options, out: Console, err: Console) ->
 
     if len({s.name for s in scenarios}) < len(scenarios):
         raise InputError("two scenarios have the same name")
+    trace_mb = options.trace_mb if getattr(options, "trace", False) else 0
+    for one in scenarios:
+        if trace_mb * one.pcpus > MAX_TRACE_MB:
+            raise InputError(
+                f"--trace-mb {trace_mb}: {one.name} has {one.pcpus} pCPUs, and {MAX_TRACE_MB} MB are all that a run hands over"
+            )
     artifacts = paths.load_artifacts()
     jobs = [
-        workers.Job(s, p, seed, artifacts, workers.rundir(options.out, s.name, p.name, seed), options.fresh)
+        workers.Job(s, p, seed, artifacts, workers.rundir(options.out, s.name, p.name, seed), options.fresh,
+                    trace_mb)
         for s in scenarios
         for seed in dict.fromkeys(seeds or s.seeds)
         for p in policies

@@ -26,6 +26,7 @@ from .scenario import Dom0, Guest, Scenario, Workload, mixed_seed
 _TOOLSTACK = ("sbin/xl", "sbin/xenstored", "sbin/xenconsoled", "lib/xen/bin/xen-init-dom0",
               "bin/xenstore-read", "bin/xenstore-write", "bin/xenstore-ls", "sbin/xenperf",
               "lib/xen/bin/xenconsole", "sbin/xentrace")
+_SHELL_TOOLS = ("bin/xenalyze",)  # only for somebody who sits there
 _REQUIRED = _TOOLSTACK[:6]
 _PREFIX = "usr"
 BOOT_DELAY_MS = 200
@@ -34,22 +35,23 @@ _WEIGHT_VERBS = {"credit": "sched-credit", "credit2": "sched-credit2", "tavs": "
 
 
 def dom0_image(
-    scenario: Scenario, policy: Policy, seed: int, artifacts: Artifacts, mode: str
+    scenario: Scenario, policy: Policy, seed: int, artifacts: Artifacts, mode: str,
+    trace_mb: int = 0,
 ) -> bytes:
     """The archive for one run; `mode` is "measure" or "shell"."""
     archive = Archive()
-    _add_system(archive, artifacts)
+    _add_system(archive, artifacts, _SHELL_TOOLS if mode == "shell" else ())
     _add_modules(archive, kmodules.ModuleTree(artifacts.kernel), kmodules.DOM0,
                  [artifacts.dom0_module(name) for name in policy.modules])
     archive.add_file("init", ROOT / "guest-tests/dom0/init", 0o755)
     for script in sorted((ROOT / "guest-tests/dom0/hotplug").iterdir()):
         archive.add_file(f"etc/xen/scripts/{script.name}", script, 0o755)
-    for workload in ("wire", "bar"):
+    for workload in ("wire", "bar", "tracer") if trace_mb else ("wire", "bar"):
         archive.add_file(f"lab/bin/{workload}", artifacts.workloads / workload, 0o755)
 
     archive.add_text("lab/env", _environment(scenario, policy, mode))
     archive.add_text("lab/policy", _policy_commands(scenario, policy))
-    archive.add_text("lab/measure", _measure_script(scenario, policy, seed, mode))
+    archive.add_text("lab/measure", _measure_script(scenario, policy, seed, mode, trace_mb))
     archive.add_text("lab/banner", _banner(scenario, policy))
     for kernel in sorted({guest.kernel for guest in scenario.guests}):
         archive.add_file(f"lab/vmlinux-{kernel}", artifacts.guest_vmlinux(kernel), 0o644)
@@ -108,9 +110,13 @@ def wire_command(scenario: Scenario, seed: int) -> list[str]:
     return command
 
 
-def _measure_script(scenario: Scenario, policy: Policy, seed: int, mode: str) -> str:
+def _measure_script(scenario: Scenario, policy: Policy, seed: int, mode: str, trace_mb: int) -> str:
     """The traffic source; around it, and with dump_s within, tavs prints what it counted (xendump.py)."""
     wire = shlex.join(wire_command(scenario, seed))
+    if trace_mb:
+        clock = "--clock /lab/out/trace-clock.tsv"
+        wire = (f"tracer start --mb {trace_mb} {clock}\n{wire}\n"
+                f"tracer save --out /lab/out/trace.bin {clock}")
     if policy.expect != "tavs" or mode != "measure":
         return wire + "\n"
     dump = "xl debug-keys r"
@@ -234,11 +240,11 @@ def _add_modules(
     archive.add_text("lab/modules/order", "".join(f"{file.name}\n" for file in files))
 
 
-def _add_system(archive: Archive, artifacts: Artifacts) -> None:
+def _add_system(archive: Archive, artifacts: Artifacts, more: Sequence[str]) -> None:
     """busybox, the toolstack and the shared libraries that it needs."""
     _add_busybox(archive)
     prefix = artifacts.tools / _PREFIX
-    programs = [prefix / program for program in _TOOLSTACK if (prefix / program).exists()]
+    programs = [prefix / program for program in (*_TOOLSTACK, *more) if (prefix / program).exists()]
     for program in _REQUIRED:
         if not (prefix / program).exists():
             raise LabError(f"the toolstack lacks {program}; build it again with `make toolstack`")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jsonschema
 
-from . import raw, stats
+from . import raw, stats, trace
 from .errors import LabError
 from .fairness import Claim, entitlements
 from .paths import ROOT, SCHEMAS, shown
@@ -87,6 +87,11 @@ def collect(
             f"the scheduler that ran is {run['ran']['scheduler']}, not {policy.expect}, which '{policy.name}' asks for"
         )
 
+    if trace.traced(directory):
+        lost = read(trace.lost, directory)
+        run["ran"]["trace"] = {"lost": lost}
+        if lost:
+            run["warnings"].append(f"trace: {lost} records did not fit into its buffer (--trace-mb)")
     wire = read(raw.read_wire, directory / "wire.tsv") or raw.Wire()
     domids = read(raw.read_domains, directory / "domains.tsv") or {}
     run["warnings"] += [f"wire: {note}" for note in wire.notes]

@@ -79,6 +79,8 @@ def show_runs(console: Console, runs: list[dict], cached: set[tuple] = frozenset
                 if key(run) in cached
                 else Text("")
             )
+            if "trace" in run["ran"]:
+                mark = Text(", ").join([mark, Text("traced", "dim")]) if mark else Text("traced", "dim")
             rows = probes(run) or [("-", None, None)]
             for number, (probe, whole, _) in enumerate(rows):
                 first = number == 0

@@ -13,11 +13,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab import cli, machine, paths, policy, report, results, runs, scenario, workers
+from lab import cli, machine, paths, policy, report, results, runs, scenario, trace, workers
 from lab import run as machine_run
 from lab.cache import Cache
 from lab.errors import LabError
 from lab_fixture import write_raw
+from trace_fixture import record, window
 
 SCRIPTS = Path(__file__).resolve().parents[1]
 LATENCY = {"credit": 60.0, "credit2": 4.0, "credit2-rl0": 1.4, "tavs": 0.25}
@@ -32,10 +33,11 @@ class FakeMachine:
         self.slow = 0.0
         self.salt = ""
 
-    def prepare(self, one, chosen, seed, artifacts, workdir):
+    def prepare(self, one, chosen, seed, artifacts, workdir, trace_mb=0):
         name = f"{one.name}/{chosen.name}/{seed}"
-        print_ = hashlib.sha256(f"{name}{artifacts}".encode()).hexdigest()
-        return SimpleNamespace(fingerprint=print_, inputs={"xen": print_}, name=name, one=one, chosen=chosen, seed=seed)
+        print_ = hashlib.sha256(f"{name}{artifacts}{trace_mb}".encode()).hexdigest()
+        return SimpleNamespace(fingerprint=print_, inputs={"xen": print_}, name=name, one=one, chosen=chosen, seed=seed,
+                               trace_mb=trace_mb)
 
     def execute(self, prepared, outdir, progress):
         progress("boot", 1.0)
@@ -46,6 +48,9 @@ class FakeMachine:
             time.sleep(self.slow)
         progress("window", 60.0)
         write_raw(outdir, prepared.one, prepared.chosen, seed=prepared.seed, latency_ms=LATENCY.get(prepared.chosen.name, 2.0))
+        if prepared.trace_mb:
+            (outdir / "raw" / trace.TRACE).write_bytes(window(0, record(0x1F001, 7, 0, 1, 0, tsc=5)))
+            (outdir / "raw" / trace.CLOCK).write_text("1\t1\n2\t2\n")
         if self.salt:
             (outdir / "serial.log").write_text(self.salt)
         if prepared.chosen.name in self.fail:
@@ -107,6 +112,25 @@ def test_fresh_ignores_the_cache(fake, tmp_path):
     for _ in range(2):
         assert lab("run", "mixed", "--policy", "tavs", "--out", tmp_path / "a", "--fresh") == 0
     assert len(fake.executed()) == 2
+
+
+def test_a_traced_run_is_another_run_and_says_what_was_lost(fake, tmp_path, capsys):
+    run = ("run", "mixed", "--policy", "tavs", "--out", tmp_path / "a")
+    assert lab(*run) == 0 and lab(*run, "--trace") == 0 and lab(*run) == 0
+    assert len(fake.executed()) == 2
+    assert "7 records did not fit" in capsys.readouterr().out
+    (plain,) = results.load(tmp_path / "a/results.json")
+    assert "trace" not in plain["ran"] and not (tmp_path / "a/mixed/tavs/seed-1/raw" / trace.TRACE).exists()
+    assert lab(*run, "--trace") == 0
+    (traced,) = results.load(tmp_path / "a/results.json")
+    assert traced["ran"]["trace"] == {"lost": 7}
+    assert traced["ran"]["fingerprint"] != plain["ran"]["fingerprint"]
+
+
+def test_a_trace_that_cannot_be_handed_over_is_refused(fake, tmp_path, capsys):
+    assert lab("run", "bursts-pool", "--trace", "--trace-mb", "40", "--out", tmp_path) == 2
+    assert "--trace-mb 40: bursts-pool has 2 pCPUs" in capsys.readouterr().err
+    assert fake.executed() == []
 
 
 def test_other_inputs_are_another_run(fake, tmp_path, monkeypatch):
