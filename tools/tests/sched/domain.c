@@ -156,6 +156,7 @@ static void cf_check complete_destroy(struct rcu_head *head)
         sched_destroy_vcpu(d->vcpu[i]);
     sched_destroy_domain(d);
 
+    tavs_domain_destroy(d);
     for ( i = d->max_vcpus; i-- > 0; )
     {
         tavs_vcpu_destroy(d->vcpu[i]);
@@ -178,6 +179,7 @@ void dom_destroy(struct domain *d)
 
     d->is_dying = DOMDYING_dying;
     domain_pause(d);
+    tavs_domain_teardown(d);
     guest_domain_unlink(d);
     d->is_dying = DOMDYING_dead;
 

@@ -97,13 +97,17 @@ static unsigned int new_port(struct domain *d, unsigned int state,
     return port;
 }
 
-/* VIRQ_TIMER, from core.c's timers. */
+/* VIRQ_TIMER, from core.c's timers. As send_guest_vcpu_virq(). */
 void send_timer_event(struct vcpu *v)
 {
     struct domain *d = v->domain;
+    struct evtchn *chn = &d->evtchn[guest_of(v)->timer_port];
 
-    evtchn_port_set_pending(d, v->vcpu_id,
-                            &d->evtchn[guest_of(v)->timer_port]);
+    if ( evtchn_read_trylock(chn) )
+    {
+        evtchn_port_set_pending(d, v->vcpu_id, chn);
+        evtchn_read_unlock(chn);
+    }
 }
 
 void guest_message(struct link *l, unsigned int to)
@@ -118,7 +122,119 @@ void guest_message(struct link *l, unsigned int to)
     l->waiting[to]++;
     d = gv->v->domain;
     chn = &d->evtchn[l->port[to]];
-    evtchn_port_set_pending(d, chn->notify_vcpu_id, chn);
+    if ( evtchn_read_trylock(chn) )
+    {
+        evtchn_port_set_pending(d, chn->notify_vcpu_id, chn);
+        evtchn_read_unlock(chn);
+    }
+}
+
+/* A guest sends to the other end of its link: as evtchn_send(). */
+static void send(struct link *l, unsigned int to)
+{
+    struct domain *d = l->end[!to]->v->domain, *peer;
+    struct evtchn *chn = &d->evtchn[l->port[!to]];
+
+    evtchn_read_lock(chn);
+    if ( chn->state == ECS_INTERDOMAIN )
+    {
+        peer = chn->u.interdomain.remote_dom;
+        l->waiting[to]++;
+        tavs_event_send(d, chn);
+        chn = &peer->evtchn[chn->u.interdomain.remote_port];
+        evtchn_port_set_pending(peer, chn->notify_vcpu_id, chn);
+        chn = &d->evtchn[l->port[!to]];
+    }
+    evtchn_read_unlock(chn);
+}
+
+/* ---- grants and packets ------------------------------------------------ */
+
+/* What a back end does with a page of the front end's. */
+static void use_grant(struct link *l, unsigned int mine, enum op_kind kind)
+{
+    struct domain *d = l->end[mine]->v->domain, *peer;
+
+    if ( !l->end[!mine] )
+        return;
+    peer = l->end[!mine]->v->domain;
+
+    /* In Xen, those of the grant table and of its entry. */
+    spin_lock(&l->grant_lock);
+    lock_leaves_only(true);
+
+    switch ( kind )
+    {
+    case OP_MAP:
+    case OP_MAP_RO:
+        if ( l->mapped )
+            sim_fail("link %s: mapped twice", l->name);
+        l->mapped = true;
+        l->readonly = kind == OP_MAP_RO;
+        if ( !l->readonly )
+            l->wanted = tavs_grant_map(d, peer, false);
+        break;
+
+    case OP_UNMAP:
+        if ( !l->mapped )
+            sim_fail("link %s: not mapped", l->name);
+        l->mapped = false;
+        tavs_grant_unmap(d, peer, l->readonly, l->wanted);
+        break;
+
+    case OP_COPY_TO:
+        tavs_grant_copy(NULL, peer);
+        break;
+
+    default:
+        tavs_grant_copy(peer, NULL);
+        break;
+    }
+
+    lock_leaves_only(false);
+    spin_unlock(&l->grant_lock);
+}
+
+/*
+ * A driver domain tells Xen of a packet, as our module for Linux does. The
+ * first time it registers the ring.
+ */
+static void tell_of_packet(const struct link *l, unsigned int mine,
+                           unsigned int protocol, unsigned int port)
+{
+#if __has_include("tavs/net.c")
+    struct gvcpu *gv = guest_of(l->end[mine]->v->domain->vcpu[0]);
+    struct xen_tavs_ring *ring = gv->ring;
+
+    if ( !l->end[!mine] || !gv->v->domain->tavs.driver )
+        return;
+
+    if ( !ring )
+    {
+        struct xen_tavs_ring_op op = { .version = XEN_TAVS_RING_VERSION };
+        int rc;
+
+        ring = gv->ring = xzalloc(struct xen_tavs_ring);
+        op.gaddr = (unsigned long)ring;
+        rc = tavs_ring_op(&op);
+        if ( rc )
+            sim_fail("d%d cannot share its ring: %d",
+                     gv->v->domain->domain_id, rc);
+    }
+
+    if ( ring->prod - ring->cons >= XEN_TAVS_RING_SIZE )
+        ring->lost++;
+    else
+    {
+        ring->packet[ring->prod % XEN_TAVS_RING_SIZE] =
+            (struct xen_tavs_packet){
+                .domid = l->end[!mine]->v->domain->domain_id,
+                .protocol = protocol,
+                .port = port,
+            };
+        ring->prod++;
+    }
+#endif
 }
 
 struct link *guest_link(const char *name, struct gvcpu *a, struct gvcpu *b)
@@ -144,6 +260,7 @@ struct link *guest_link(const char *name, struct gvcpu *a, struct gvcpu *b)
         chn->u.interdomain.remote_dom = l->end[!i]->v->domain;
         chn->u.interdomain.remote_port = l->port[!i];
     }
+    spin_lock_init(&l->grant_lock);
     l->room = 1024;
     l->asked = xmalloc_array(s_time_t, l->room);
     l->samples = xmalloc_array(uint64_t, l->room);
@@ -243,6 +360,7 @@ void guest_vcpu_destroy(struct vcpu *v)
         xfree(t);
     }
     guest_vcpus--;
+    xfree(gv->ring);
     xfree(gv);
     v->vcpu_info_area.map = NULL;
 }
@@ -524,7 +642,23 @@ static bool do_op(struct gvcpu *gv, struct task *t)
         }
         l = links[op->a];
         next_op(t);
-        guest_message(l, !my_end(t, l));
+        send(l, !my_end(t, l));
+        return true;
+
+    case OP_MAP:
+    case OP_MAP_RO:
+    case OP_UNMAP:
+    case OP_COPY_TO:
+    case OP_COPY_FROM:
+        l = links[op->a];
+        next_op(t);
+        use_grant(l, my_end(t, l), op->kind);
+        return true;
+
+    case OP_PACKET:
+        l = links[op->a];
+        next_op(t);
+        tell_of_packet(l, my_end(t, l), op->b >> 16, (uint16_t)op->b);
         return true;
 
     case OP_YIELD:

@@ -18,6 +18,12 @@ enum op_kind {
     OP_SEND,        /* Send one to link a. */
     OP_REQUEST,     /* As OP_SEND, and note the time: a request. */
     OP_REPLY,       /* As OP_WAIT; the request is answered: a sample. */
+    OP_MAP,         /* A back end maps a page of link a's front end, */
+    OP_MAP_RO,      /* or does so to read from it, */
+    OP_UNMAP,       /* and unmaps it. */
+    OP_COPY_TO,     /* It copies to a page of it, */
+    OP_COPY_FROM,   /* or from one. */
+    OP_PACKET,      /* It tells Xen of a packet: protocol << 16 | port is b. */
     OP_YIELD,
     OP_ASID,        /* Switch to address space a and on: churn over b. */
     OP_EXIT,        /* Stop here. */
@@ -57,6 +63,9 @@ struct link {
     struct gvcpu *end[2];
     unsigned int port[2];
     unsigned int waiting[2];    /* Messages for end 0 and 1. */
+    /* What one end, the driver domain, has mapped of the other. */
+    spinlock_t grant_lock;
+    bool mapped, readonly, wanted;
     /* Times of requests under way, oldest first; latencies of the others. */
     s_time_t *asked;
     unsigned int asked_at, nr_asked;
@@ -88,6 +97,7 @@ struct gvcpu {
     int64_t front, back;        /* Ends of the ready queue's order. */
     unsigned long ports;        /* Pending event channels. */
     unsigned int timer_port;
+    struct xen_tavs_ring *ring; /* Of a driver domain, in its vCPU 0. */
     uint64_t switches, upcalls, cr3_switches;
     uint64_t churn;
     struct {
@@ -126,8 +136,7 @@ void guest_default_costs(struct guest_costs *costs);
 struct task *guest_task(struct gvcpu *gv, const char *name,
                         unsigned long asid);
 struct link *guest_link(const char *name, struct gvcpu *a, struct gvcpu *b);
-/* Send a message to an end of a link: an event of its other end, from Xen's
- * point of view. */
+/* An interrupt: a message to an end of a link comes from nowhere. */
 void guest_message(struct link *l, unsigned int to);
 
 #endif /* SIM_GUEST_H */

@@ -31,6 +31,7 @@
 
 #include "sim.h"
 #include "mem.h"
+#include "guest.h"
 
 #define MAX_HELD    16
 #define MAX_CLASSES 128
@@ -79,6 +80,9 @@ static unsigned int find_class(const void *lock)
     {
         c.key = b->site;
         c.offset = (char *)lock - (char *)(b + 1);
+        /* A domain's event channels are one array. */
+        if ( b->size == GUEST_PORTS * sizeof(struct evtchn) )
+            c.offset %= sizeof(struct evtchn);
         c.kind = "heap";
     }
     else
@@ -263,11 +267,33 @@ static inline void check_irqs(unsigned int class, unsigned long site, bool try)
         check_other_irqs(class, site, try, off);
 }
 
+static bool leaves_only[NR_CPUS];
+
+void lock_leaves_only(bool only)
+{
+    leaves_only[smp_processor_id()] = only;
+}
+
+static void __attribute__((__noinline__))
+check_leaf(unsigned int class, unsigned long site)
+{
+    char name[160];
+
+    if ( !strncmp(host_symbol(classes[class].key), "tavs_", 5) )
+        return;
+
+    class_name(class, name, sizeof(name));
+    sim_fail("the %s is taken at %s, under a lock of the grant table", name,
+             host_symbol(site));
+}
+
 static void take(const union lock_debug *lock, unsigned long site, bool try)
 {
     unsigned int cpu = smp_processor_id(), i, class = class_of(lock);
 
     check_irqs(class, site, try);
+    if ( leaves_only[cpu] )
+        check_leaf(class, site);
 
     if ( !try )
         for ( i = 0; i < nr_held[cpu]; i++ )

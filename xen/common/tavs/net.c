@@ -380,8 +380,13 @@ void tavs_net_dump_vcpu(struct vcpu *v)
                 .protocol = i ? 17 : 6,
                 .port = port,
             };
-            int value = tavs_portmap_get(tv->ports, 4, &packet);
+            int value;
 
+            /* Most are as they began. */
+            if ( !tv->ports->counter[i][port / 2] )
+                continue;
+
+            value = tavs_portmap_get(tv->ports, 4, &packet);
             if ( value != -1 )
             {
                 printk("\t    %s port %u: %d\n", i ? "UDP" : "TCP", port,
