@@ -8,9 +8,10 @@
  *
  * The program does not know when the tick is, and the tick wanders.  So it
  * sleeps for --gap-us in every --period-us and watches what it gets: while it
- * gets most of the rest, its sleep lies right; where it does not, it moves the
- * sleep on by half a gap.  Xen's tick wanders to later times, hence the direction.
- * A unit is the same as hog's.
+ * gets most of the rest, its sleep lies right.  Where it does not, a tick has
+ * found it: it rests until it has credit and is forgotten again, and moves the
+ * sleep on by half a gap.  Xen's tick wanders to later times, hence the
+ * direction.  A unit is the same as hog's.
  */
 #include <time.h>
 
@@ -19,7 +20,8 @@
 #include "stop.h"
 #include "work.h"
 
-#define EPOCH		20		/* periods between two looks at the yield */
+#define EPOCH		10		/* periods between two looks at the yield */
+#define REST_NS		(300 * NS_PER_MS)	/* ten accounting periods of credit */
 #define STEP_US		100		/* work between two looks at the clock */
 
 static const char *log_path;
@@ -101,7 +103,10 @@ int main(int argc, char **argv)
 		}
 		units += yield;
 		if (yield < fair) {
+			sleep_until(now_ns() + REST_NS);
 			start += gap_us * NS_PER_US / 2;
+			while (start < now_ns())
+				start += period_us * NS_PER_US;
 			moves++;
 		}
 	}

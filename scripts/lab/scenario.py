@@ -50,10 +50,8 @@ class Workload:
     @property
     def duty(self) -> float:
         """What part of a pCPU the program asks for by itself: those that always compute."""
-        if self.run not in BUSY:
-            return 0.0
-        if self.run == "evader":
-            return 0.9  # it sleeps for 1 ms of every 10
+        if self.run not in BUSY or self.run == "evader":
+            return 0.0  # an evader sleeps as it likes, and is entitled to no more than the others
         if self.duty_on_us is None:
             return 1.0
         return self.duty_on_us / (self.duty_on_us + self.duty_off_us)
