@@ -26,6 +26,7 @@ examples:
   lab compare out/before out/after           what changed between two sets of runs
   lab experiment mixed                       measure, plot, and judge against targets
   lab report out/run                         a page with plots, and the plots
+  lab episode out/trace --worst              what became of one request of a traced run
 
 A run boots Xen with real guests in virtual time: the same inputs give the same bytes, on any host.
 What was measured before comes from the cache.  docs/lab.md tells more.
@@ -187,6 +188,45 @@ example:
     report.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="default: report.html in the first DIR"
     )
+
+    episode = verb(
+        "episode",
+        _episode,
+        "explain one request of a traced run: who ran, what was decided, where the time went",
+        """\
+examples:
+  lab run mixed io --policy tavs --trace --out out/trace
+  lab episode out/trace/mixed                        the median request, in words and as a picture
+  lab episode out/trace/mixed --worst
+  lab episode out/trace/mixed --request 12 -o out/twelve.png
+  lab episode out/trace/mixed --against out/trace/io       stage by stage beside another run
+
+DIR holds one traced run.  The picture is written beside its results, unless -o names a file.
+""",
+    )
+    episode.add_argument("dir", type=Path, metavar="DIR", help="a directory with one traced run")
+    episode.add_argument("--client", metavar="CLIENT", help="whose request (default: the first client)")
+    which = episode.add_mutually_exclusive_group()
+    which.add_argument("--request", type=_positive, metavar="N", help="the Nth request of the client, from 1")
+    which.add_argument("--worst", action="store_true", help="the slowest that was answered")
+    which.add_argument("--median", action="store_true", help="one of median latency (the default)")
+    episode.add_argument(
+        "--against", type=Path, metavar="DIR", help="compare with the median request of another traced run"
+    )
+    episode.add_argument("-o", "--output", type=Path, metavar="FILE", help="the picture: .svg or .png")
+
+    beliefs = verb(
+        "beliefs",
+        _beliefs,
+        "show what the scheduler believed of each task of a traced run, over time",
+        """\
+example:
+  lab beliefs out/trace/mixed
+""",
+    )
+    beliefs.add_argument("dir", type=Path, metavar="DIR", help="a directory with one traced run")
+    beliefs.add_argument("--domain", metavar="NAME", help="whose tasks (default: the guests that clients ask)")
+    beliefs.add_argument("-o", "--output", type=Path, metavar="FILE", help="the picture: .svg or .png")
 
     verb("list", _list, "say which scenarios and policies there are")
     return top
@@ -382,6 +422,53 @@ def _report(options, out: Console, err: Console) -> int:
     page = report.write(options.dir, options.output or first / "report.html")
     out.print(f"report  {paths.shown(page)}", highlight=False, soft_wrap=True)
     return 0
+
+
+def _episode(options, out: Console, err: Console) -> int:
+    from . import episode, episode_plot, tables
+
+    run = episode.load(options.dir)
+    which = "worst" if options.worst else options.request or "median"
+    one = episode.cut(run, *episode.choose(run, options.client, which))
+    floor = None
+    if options.against:
+        other = episode.load(options.against)
+        floor = episode.cut(other, *episode.choose(other, None, "median"))
+    picture = _picture(
+        options.output or run.directory / f"episode-{one.client}-{one.number}.svg", episode_plot.episode, one
+    )
+    tables.show_episode(out, one, floor)
+    out.print(f"picture  {paths.shown(picture)}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def _beliefs(options, out: Console, err: Console) -> int:
+    from . import beliefs, episode, episode_plot, tables
+
+    run = episode.load(options.dir)
+    courses = beliefs.courses(run, options.domain)
+    picture = _picture(
+        options.output or run.directory / "beliefs.svg", episode_plot.beliefs, courses, run.window, run.label
+    )
+    tables.show_beliefs(out, courses, run)
+    out.print(f"picture  {paths.shown(picture)}", highlight=False, soft_wrap=True)
+    return 0
+
+
+def _picture(file: Path, function, *arguments) -> Path:
+    from . import plots
+
+    if file.suffix not in (".svg", ".png"):
+        raise InputError(f"{file.name}: a picture is an .svg or a .png file")
+    figure = plots.draw(function, *arguments)
+    try:
+        if file.suffix == ".svg":
+            file.write_text(plots.svg(figure))
+        else:
+            file.write_bytes(plots.png(figure))
+    except OSError as error:
+        raise LabError(f"{paths.shown(file)}: {error.strerror}") from None
+    return file
 
 
 def _list(options, out: Console, err: Console) -> int:
