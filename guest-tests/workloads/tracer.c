@@ -27,13 +27,13 @@
 #define ENOUGH_FOR_A_RECORD_US	50000
 #define CPU_CHANGE	(TRC_TRACE_CPU_CHANGE | 2U << TRACE_EXTRA_SHIFT)
 
-static uint64_t megabytes = 16, mask = TRC_SCHED_MIN | TRC_SCHED_CLASS;
+static uint64_t kilobytes = 16384, mask = TRC_SCHED_MIN | TRC_SCHED_CLASS;
 static const char *out_path, *clock_path;
 
 static struct opt options[] = {
-	{ .name = "mb", .placeholder = "N", .type = OPT_NUMBER,
-	  .value = &megabytes, .min = 1, .max = 255,
-	  .help = "start: size of the buffer of each pCPU (default 16)" },
+	{ .name = "kb", .placeholder = "N", .type = OPT_NUMBER,
+	  .value = &kilobytes, .min = 4, .max = 261120,
+	  .help = "start: size of the buffer of each pCPU (default 16384)" },
 	{ .name = "mask", .placeholder = "N", .type = OPT_NUMBER, .value = &mask,
 	  .min = 1, .max = TRC_ALL,
 	  .help = "start: which events (default 143360: runstates and schedulers)" },
@@ -88,14 +88,14 @@ static void append_clock(void)
 
 static void start(void)
 {
-	unsigned long pages = megabytes << (20 - XC_PAGE_SHIFT), mfn, size;
+	unsigned long pages = kilobytes >> (XC_PAGE_SHIFT - 10), mfn, size;
 
 	if (xc_tbuf_set_evt_mask(xch, mask))
 		fail("cannot choose the events to trace: %s", strerror(errno));
 	append_clock();
 	if (xc_tbuf_enable(xch, pages, &mfn, &size))
-		fail("Xen gives no trace buffers of %llu MB: %s",
-		     (unsigned long long)megabytes, strerror(errno));
+		fail("Xen gives no trace buffers of %llu KB: %s",
+		     (unsigned long long)kilobytes, strerror(errno));
 }
 
 static void put(const void *data, size_t size, FILE *out)

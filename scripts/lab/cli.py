@@ -359,7 +359,7 @@ def _measure(scenarios, policies, seeds, options, out: Console, err: Console) ->
     artifacts = paths.load_artifacts()
     jobs = [
         workers.Job(s, p, seed, artifacts, workers.rundir(options.out, s.name, p.name, seed), options.fresh,
-                    trace_mb)
+                    trace_mb * 1024)
         for s in scenarios
         for seed in dict.fromkeys(seeds or s.seeds)
         for p in policies

@@ -36,7 +36,7 @@ _WEIGHT_VERBS = {"credit": "sched-credit", "credit2": "sched-credit2", "tavs": "
 
 def dom0_image(
     scenario: Scenario, policy: Policy, seed: int, artifacts: Artifacts, mode: str,
-    trace_mb: int = 0,
+    trace_kb: int = 0,
 ) -> bytes:
     """The archive for one run; `mode` is "measure" or "shell"."""
     archive = Archive()
@@ -46,12 +46,12 @@ def dom0_image(
     archive.add_file("init", ROOT / "guest-tests/dom0/init", 0o755)
     for script in sorted((ROOT / "guest-tests/dom0/hotplug").iterdir()):
         archive.add_file(f"etc/xen/scripts/{script.name}", script, 0o755)
-    for workload in ("wire", "bar", "tracer") if trace_mb else ("wire", "bar"):
+    for workload in ("wire", "bar", "tracer") if trace_kb else ("wire", "bar"):
         archive.add_file(f"lab/bin/{workload}", artifacts.workloads / workload, 0o755)
 
     archive.add_text("lab/env", _environment(scenario, policy, mode))
     archive.add_text("lab/policy", _policy_commands(scenario, policy))
-    archive.add_text("lab/measure", _measure_script(scenario, policy, seed, mode, trace_mb))
+    archive.add_text("lab/measure", _measure_script(scenario, policy, seed, mode, trace_kb))
     archive.add_text("lab/banner", _banner(scenario, policy))
     for kernel in sorted({guest.kernel for guest in scenario.guests}):
         archive.add_file(f"lab/vmlinux-{kernel}", artifacts.guest_vmlinux(kernel), 0o644)
@@ -110,12 +110,12 @@ def wire_command(scenario: Scenario, seed: int) -> list[str]:
     return command
 
 
-def _measure_script(scenario: Scenario, policy: Policy, seed: int, mode: str, trace_mb: int) -> str:
+def _measure_script(scenario: Scenario, policy: Policy, seed: int, mode: str, trace_kb: int) -> str:
     """The traffic source; around it, and with dump_s within, tavs prints what it counted (xendump.py)."""
     wire = shlex.join(wire_command(scenario, seed))
-    if trace_mb:
+    if trace_kb:
         clock = "--clock /lab/out/trace-clock.tsv"
-        wire = (f"tracer start --mb {trace_mb} {clock}\n{wire}\n"
+        wire = (f"tracer start --kb {trace_kb} {clock}\n{wire}\n"
                 f"tracer save --out /lab/out/trace.bin {clock}")
     if policy.expect != "tavs" or mode != "measure":
         return wire + "\n"

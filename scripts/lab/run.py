@@ -52,18 +52,18 @@ def prepare(
     artifacts: dict,
     workdir: Path,
     mode: str = "measure",
-    trace_mb: int = 0,
+    trace_kb: int = 0,
 ) -> Prepared:
     """Makes what QEMU needs in `workdir`.
 
     Two runs with the same fingerprint give the same bytes: it covers every
     byte that the machine boots, QEMU's command line and QEMU's version.  With
-    `trace_mb`, Xen's trace buffers have that size for each pCPU, and are kept.
+    `trace_kb`, Xen's trace buffers have that size for each pCPU, and are kept.
     """
     built = Artifacts.of(artifacts)
     workdir.mkdir(parents=True, exist_ok=True)
     ramdisk = workdir / "dom0.cpio"
-    contents = image.dom0_image(scenario, policy, seed, built, mode, trace_mb)
+    contents = image.dom0_image(scenario, policy, seed, built, mode, trace_kb)
     ramdisk.write_bytes(contents)
     boot = machine.Boot(
         xen=built.hypervisor(policy.hypervisor),
@@ -72,7 +72,7 @@ def prepare(
         kernel_args=_DOM0_ARGS,
         ramdisk=ramdisk,
     )
-    hardware = machine.Hardware(scenario.pcpus, _memory_mb(scenario) + trace_mb * scenario.pcpus)
+    hardware = machine.Hardware(scenario.pcpus, _memory_mb(scenario) + (trace_kb * scenario.pcpus + 1023) // 1024)
     command = machine.arguments(hardware, boot, interactive=mode == "shell")
     machine.stage(boot, workdir / "machine")
     inputs = {

@@ -40,7 +40,7 @@ class Job:
     artifacts: dict
     rundir: Path
     fresh: bool = False
-    trace_mb: int = 0  # of Xen's trace buffers; 0: no trace
+    trace_kb: int = 0  # of Xen's trace buffers; 0: no trace
 
     @property
     def label(self) -> str:
@@ -75,7 +75,7 @@ def run_job(job: Job, cache: Cache, tell) -> Outcome:
         with tempfile.TemporaryDirectory(prefix="run-", dir=BUILD) as workdir:
             tell("preparing", 0.0)
             prepared = machine_run.prepare(job.scenario, job.policy, job.seed, job.artifacts, Path(workdir),
-                                            trace_mb=job.trace_mb)
+                                            trace_kb=job.trace_kb)
             known |= {"fingerprint": prepared.fingerprint, "inputs": prepared.inputs}
             known["versions"] = {**known["versions"], "qemu": machine.qemu_version()}
             log.append(f"fingerprint {prepared.fingerprint}, prepared in {time.monotonic() - started:.1f} s")

@@ -33,11 +33,11 @@ class FakeMachine:
         self.slow = 0.0
         self.salt = ""
 
-    def prepare(self, one, chosen, seed, artifacts, workdir, trace_mb=0):
+    def prepare(self, one, chosen, seed, artifacts, workdir, trace_kb=0):
         name = f"{one.name}/{chosen.name}/{seed}"
-        print_ = hashlib.sha256(f"{name}{artifacts}{trace_mb}".encode()).hexdigest()
+        print_ = hashlib.sha256(f"{name}{artifacts}{trace_kb}".encode()).hexdigest()
         return SimpleNamespace(fingerprint=print_, inputs={"xen": print_}, name=name, one=one, chosen=chosen, seed=seed,
-                               trace_mb=trace_mb)
+                               trace_kb=trace_kb)
 
     def execute(self, prepared, outdir, progress):
         progress("boot", 1.0)
@@ -48,7 +48,7 @@ class FakeMachine:
             time.sleep(self.slow)
         progress("window", 60.0)
         write_raw(outdir, prepared.one, prepared.chosen, seed=prepared.seed, latency_ms=LATENCY.get(prepared.chosen.name, 2.0))
-        if prepared.trace_mb:
+        if prepared.trace_kb:
             (outdir / "raw" / trace.TRACE).write_bytes(window(0, record(0x1F001, 7, 0, 1, 0, tsc=5)))
             (outdir / "raw" / trace.CLOCK).write_text("1\t1\n2\t2\n")
         if self.salt:

@@ -93,6 +93,6 @@ def test_the_tracer_runs_around_the_traffic_source_and_only_if_asked_for():
     one, tavs = scenario.find("mixed"), policy.load()["tavs"]
     plain, traced = (image._measure_script(one, tavs, 1, "measure", mb).splitlines() for mb in (0, 24))
     wire = next(n for n, line in enumerate(traced) if line.startswith("wire "))
-    assert traced[wire - 1] == "tracer start --mb 24 --clock /lab/out/trace-clock.tsv"
+    assert traced[wire - 1] == "tracer start --kb 24 --clock /lab/out/trace-clock.tsv"
     assert traced[wire + 1] == "tracer save --out /lab/out/trace.bin --clock /lab/out/trace-clock.tsv"
     assert traced[:wire - 1] + traced[wire:wire + 1] + traced[wire + 2:] == plain
