@@ -200,25 +200,55 @@ static void give_tasks(struct gvcpu *gv, struct link *l, uint64_t r)
 }
 
 /*
- * With explore_opt.io each guest also has a task that answers requests, and
- * dom0 one that sends them: what there is to be boosted for.
+ * With explore_opt.io each guest also has I/O, which is what there is to be
+ * boosted for: it answers packets, or reads blocks, whose pages are mapped for
+ * it, or stay mapped, or are copied.
  */
 static void add_io(struct gvcpu *gv, struct link *l, uint64_t r)
 {
     static const s_time_t gaps[] = {
         MICROSECS(100), MICROSECS(500), MILLISECS(2), MILLISECS(8),
     };
-    struct task *t = guest_task(gv, "server", 50);
+    struct gvcpu *dom0 = guest_of(doms[0]->vcpu[0]);
+    s_time_t gap = gaps[r % ARRAY_SIZE(gaps)];
+    bool block = r & 4;
+    struct task *guest = guest_task(gv, "io", 50),
+                *back = guest_task(dom0, "back", block ? 0 : 50);
 
-    add_op(t, OP_WAIT, l->id, 0);
-    add_op(t, OP_RUN, MICROSECS(5), MICROSECS(50));
-    add_op(t, OP_SEND, l->id, 0);
+    if ( !block )
+    {
+        add_op(guest, OP_WAIT, l->id, 0);
+        add_op(guest, OP_RUN, MICROSECS(5), MICROSECS(50));
+        add_op(guest, OP_SEND, l->id, 0);
 
-    t = guest_task(guest_of(doms[0]->vcpu[0]), "client", 50);
-    add_op(t, OP_SLEEP, MICROSECS(50), gaps[r % ARRAY_SIZE(gaps)]);
-    add_op(t, OP_RUN, MICROSECS(1), MICROSECS(30));
-    add_op(t, OP_SEND, l->id, 0);
-    /* It may come while dom0 sleeps. */
+        add_op(back, OP_SLEEP, MICROSECS(50), gap);
+        add_op(back, OP_RUN, MICROSECS(1), MICROSECS(30));
+        add_op(back, OP_COPY_TO, l->id, 0);
+        /* Two of four have one in common. */
+        if ( r & 8 )
+            add_op(back, OP_PACKET, l->id,
+                   (r & 16 ? 17 : 6) << 16 | (r & 32 ? 7 : r >> 8 & 0xffff));
+        add_op(back, OP_SEND, l->id, 0);
+    }
+    else
+    {
+        add_op(guest, OP_SEND, l->id, 0);
+        add_op(guest, OP_WAIT, l->id, 0);
+        add_op(guest, OP_RUN, MICROSECS(5), MICROSECS(50));
+        add_op(guest, OP_SLEEP, MICROSECS(1), gap);
+
+        add_op(back, OP_WAIT, l->id, 0);
+        if ( r & 8 )
+            add_op(back, r & 16 ? OP_MAP : OP_MAP_RO, l->id, 0);
+        add_op(back, OP_RUN, MICROSECS(5), MICROSECS(60));
+        if ( r & 8 )
+            add_op(back, OP_UNMAP, l->id, 0);
+        else if ( r & 16 )
+            add_op(back, OP_COPY_TO, l->id, 0);
+        add_op(back, OP_SEND, l->id, 0);
+    }
+
+    /* dom0 may be asleep. */
     send_timer_event(doms[0]->vcpu[0]);
 }
 
@@ -254,7 +284,7 @@ static void create(const struct change *ch)
         r = r * 0xd1342543de82ef95ULL + 1;
     }
     if ( n && explore_opt.io )
-        add_io(guest_of(d->vcpu[0]), links[n], ch->c >> 40);
+        add_io(guest_of(d->vcpu[0]), links[n], ch->c >> 32);
     if ( ch->b & 256 )
         scenario_weight(d, 32 << (ch->b >> 9) % 6, 0);
     for_each_vcpu ( d, v )

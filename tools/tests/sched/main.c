@@ -30,7 +30,7 @@ static const char usage[] =
 "options of explore:\n"
 "  --only N,N,...              these operations only\n"
 "  --no-driver                 dom0 is not a driver domain\n"
-"  --io                        guests answer requests of dom0's\n"
+"  --io                        guests have I/O: packets, block reads\n"
 "  --same-chances              no overtaking at the locks of task awareness, to\n"
 "                              compare with a scheduler that has none\n"
 "  --no-preempt                pCPUs do not overtake each other inside Xen\n"
