@@ -129,8 +129,8 @@ void guest_message(struct link *l, unsigned int to)
     }
 }
 
-/* A guest sends to the other end of its link: as evtchn_send(). */
-static void send(struct link *l, unsigned int to)
+/* A guest notifies the other end of its link: as evtchn_send(). */
+static void send(struct link *l, unsigned int to, bool message)
 {
     struct domain *d = l->end[!to]->v->domain, *peer;
     struct evtchn *chn = &d->evtchn[l->port[!to]];
@@ -139,7 +139,7 @@ static void send(struct link *l, unsigned int to)
     if ( chn->state == ECS_INTERDOMAIN )
     {
         peer = chn->u.interdomain.remote_dom;
-        l->waiting[to]++;
+        l->waiting[to] += message;
         tavs_event_send(d, chn);
         chn = &peer->evtchn[chn->u.interdomain.remote_port];
         evtchn_port_set_pending(peer, chn->notify_vcpu_id, chn);
@@ -401,22 +401,40 @@ static void wake(struct task *t)
         t->order = ++gv->back;
 }
 
+static bool is_due(const struct task *t)
+{
+    const struct link *l;
+
+    if ( t->state == TASK_SLEEPS )
+        return t->wakes <= sim_now;
+    if ( t->state != TASK_WAITS )
+        return false;
+    l = links[t->ops[t->pc].a];
+
+    return l->waiting[my_end(t, l)];
+}
+
 static void wake_due(struct gvcpu *gv)
 {
-    struct task *t;
+    struct task *t, *most;
 
-    for ( t = gv->tasks; t; t = t->next )
+    if ( !gv->costs.wake_fair )
     {
-        if ( t->state == TASK_SLEEPS && t->wakes <= sim_now )
-            wake(t);
-        else if ( t->state == TASK_WAITS )
-        {
-            const struct link *l = links[t->ops[t->pc].a];
-
-            if ( l->waiting[my_end(t, l)] )
+        for ( t = gv->tasks; t; t = t->next )
+            if ( is_due(t) )
                 wake(t);
-        }
+        return;
     }
+
+    /* Each goes before those that were woken earlier. */
+    do {
+        most = NULL;
+        for ( t = gv->tasks; t; t = t->next )
+            if ( is_due(t) && (!most || t->ran > most->ran) )
+                most = t;
+        if ( most )
+            wake(most);
+    } while ( most );
 }
 
 static struct task *first_ready(const struct gvcpu *gv)
@@ -642,7 +660,13 @@ static bool do_op(struct gvcpu *gv, struct task *t)
         }
         l = links[op->a];
         next_op(t);
-        send(l, !my_end(t, l));
+        send(l, !my_end(t, l), true);
+        return true;
+
+    case OP_NOTIFY:
+        l = links[op->a];
+        next_op(t);
+        send(l, !my_end(t, l), false);
         return true;
 
     case OP_MAP:
@@ -666,8 +690,22 @@ static bool do_op(struct gvcpu *gv, struct task *t)
         vcpu_yield();
         return true;
 
+    case OP_SWITCH:
+        next_op(t);
+        t->order = ++gv->back;
+        gv->resched = true;
+        return true;
+
     case OP_ASID:
         load_cr3(gv, op->a + gv->churn++ % max(op->b, (uint64_t)1));
+        next_op(t);
+        return true;
+
+    case OP_EXEC:
+        if ( t->asid )
+            tavs_task_exit(gv->v->domain, t->asid);
+        t->asid = op->a + gv->churn++ % max(op->b, (uint64_t)1);
+        load_cr3(gv, t->asid);
         next_op(t);
         return true;
 

@@ -18,6 +18,7 @@ enum op_kind {
     OP_SEND,        /* Send one to link a. */
     OP_REQUEST,     /* As OP_SEND, and note the time: a request. */
     OP_REPLY,       /* As OP_WAIT; the request is answered: a sample. */
+    OP_NOTIFY,      /* An event by link a, and no message. */
     OP_MAP,         /* A back end maps a page of link a's front end, */
     OP_MAP_RO,      /* or does so to read from it, */
     OP_UNMAP,       /* and unmaps it. */
@@ -25,7 +26,9 @@ enum op_kind {
     OP_COPY_FROM,   /* or from one. */
     OP_PACKET,      /* It tells Xen of a packet: protocol << 16 | port is b. */
     OP_YIELD,
+    OP_SWITCH,      /* Another task's turn. */
     OP_ASID,        /* Switch to address space a and on: churn over b. */
+    OP_EXEC,        /* The same, and that of the task is no more. */
     OP_EXIT,        /* Stop here. */
 };
 
@@ -82,6 +85,7 @@ struct guest_costs {
     unsigned int slice_ns;      /* Round robin between ready tasks. */
     unsigned int tick_ns;       /* Periodic tick while not idle; 0: none. */
     bool wake_preempts;         /* CFS-like; false: woken tasks wait. */
+    bool wake_fair;             /* Of those woken at once, who used least. */
 };
 
 struct gvcpu {

@@ -8,7 +8,7 @@
  *   warmup 3s
  *   domain d1 vcpus=1 weight=256 cap=0 pin=0 wake=cfs tick=4ms
  *   link c1 dom0.0 d1.0
- *   task d1.0 echo asid=1 : wait c1; run 20us; send c1
+ *   task d1.0 echo asid=1 start=0s : wait c1; run 20us; send c1
  *
  * The domain named dom0 is domain 0; the others are numbered from 1. A task's
  * program is repeated for ever; its operations, with times as 5us, 1.5ms, 2s
@@ -23,8 +23,10 @@
  *                end's, to write to it     unmap L      unmap it
  *   copyto L     copy to a page of it      copyfrom L   copy from one
  *   packet L udp 7                         tell Xen of a packet for it (or tcp)
+ *   notify L     an event, no message
  *   yield        the hypercall              churn A N    load one of N address
  *   exit                                                 spaces from A on
+ *   switch       let another task run       exec A N     the same, for good
  *
  * sim.py writes this format from the laboratory's TOML.
  */
@@ -217,6 +219,7 @@ static void read_domain(char *p)
     s->domid = strcmp(w, "dom0") ? next_domid++ : 0;
     s->vcpus = 1;
     guest_default_costs(&s->costs);
+    s->costs.wake_fair = true;
 
     while ( (w = word(&p)) )
     {
@@ -369,6 +372,7 @@ static void read_op(struct task *t, char *p)
         { "reply", OP_REPLY }, { "map", OP_MAP }, { "mapro", OP_MAP_RO },
         { "unmap", OP_UNMAP }, { "copyto", OP_COPY_TO },
         { "copyfrom", OP_COPY_FROM }, { "packet", OP_PACKET },
+        { "notify", OP_NOTIFY }, { "switch", OP_SWITCH }, { "exec", OP_EXEC },
         { "yield", OP_YIELD }, { "churn", OP_ASID }, { "exit", OP_EXIT },
     };
     char *w = word(&p);
@@ -398,6 +402,7 @@ static void read_op(struct task *t, char *p)
         break;
     case OP_WAIT: case OP_SEND: case OP_REQUEST: case OP_REPLY: case OP_MAP:
     case OP_MAP_RO: case OP_UNMAP: case OP_COPY_TO: case OP_COPY_FROM:
+    case OP_NOTIFY:
         op.a = find_link(need(&p, "a link"));
         break;
     case OP_PACKET:
@@ -408,7 +413,7 @@ static void read_op(struct task *t, char *p)
         op.b = (strcmp(w, "udp") ? 6 : 17) << 16;
         op.b |= (uint16_t)integer(need(&p, "the port"));
         break;
-    case OP_ASID:
+    case OP_ASID: case OP_EXEC:
         op.a = integer(need(&p, "an address space"));
         op.b = integer(need(&p, "how many"));
         break;
@@ -440,6 +445,12 @@ static void read_task(char *p)
     {
         char *v = split(w);
 
+        if ( !strcmp(w, "start") )
+        {
+            t->state = TASK_SLEEPS;
+            t->wakes = one_time(v);
+            continue;
+        }
         if ( strcmp(w, "asid") )
             bad("a task has no '%s'", w);
         t->asid = integer(v);

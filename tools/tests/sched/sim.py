@@ -88,48 +88,68 @@ def convert(path):
     lines.append(f"machine pcpus={scenario.get('pcpus', 1)}")
     lines.append(f"warmup {scenario.get('settle_s', 3)}s")
     lines.append(f"duration {scenario.get('duration_s', 35)}s")
-    domains, links, tasks, ports = [], [], [], {}
+    domains, links, tasks, servers = [], [], [], {}
 
     def domain(name, table):
         options = [f"{key}={table[key]}" for key in ("vcpus", "weight", "cap", "pin") if table.get(key)]
         irq = DOM0_IRQ_US if name == "dom0" else IRQ_US
-        domains.append(" ".join(["domain", name, "tick=4ms", f"irq={irq}us", *options]))
+        wake = "eevdf" if table.get("kernel", "").startswith("6.12") else "cfs"
+        domains.append(" ".join(["domain", name, "tick=4ms", f"irq={irq}us", f"wake={wake}", *options]))
 
     domain("dom0", scenario.get("dom0", {}))
     for guest in scenario["guest"]:
+        persistent = any(disk.get("persistent") for disk in guest.get("disk", []))
         for n in range(1, guest.get("count", 1) + 1):
             name = guest["name"].replace("{n}", str(n))
             domain(name, guest)
             for i, work in enumerate(guest.get("workload", []), 1):
                 label = work.get("name", work["run"])
-                task = f"task {name}.{(i - 1) % guest.get('vcpus', 1)} {label} asid={i} :"
-                if work["run"] == "hog":
-                    on, off = work.get("duty_on_us", 0), work.get("duty_off_us", 0)
-                    tasks.append(f"{task} run {on}us; sleep {off}us" if off else f"{task} run 100ms")
-                elif work["run"] == "echo":
-                    ports[name, label] = f"{task} wait %s; run {ECHO_US + work.get('work_us', 0)}us; send %s"
-                elif work["run"] == "blkread":
-                    link = f"{name}-{label}"
-                    links.append(f"link {link} {name} dom0")
-                    tasks.append(f"{task} request {link}; reply {link}; run {20 + work.get('work_us', 0)}us")
-                    tasks.append(f"task dom0 {link} : wait {link}; run 60us; send {link}")
-                else:
-                    raise Bad(f"{path.name}: the simulator has no workload {work['run']}")
+                start = f" start={work['start_s']}s" if work.get("start_s") else ""
+                on = f"task {name}.{(i - 1) % guest.get('vcpus', 1)} {label}"
+                task = f"{on} asid={i}{start} :"
+                match work["run"]:
+                    case "hog":
+                        busy, off = work.get("duty_on_us", 0), work.get("duty_off_us", 0)
+                        tasks.append(f"{task} run {busy}us; sleep {off}us" if off else f"{task} run 100ms")
+                    case "echo":
+                        servers[name, label] = (f"{task} wait %s; run {ECHO_US + work.get('work_us', 0)}us; send %s",
+                                                f"{work.get('proto', 'udp')} {work.get('port', 7)}")
+                    case "blkread":
+                        link = f"{name}-{label}"
+                        links.append(f"link {link} {name} dom0")
+                        tasks.append(f"{task} request {link}; reply {link}; run {20 + work.get('work_us', 0)}us")
+                        read = "run 60us" if persistent else f"map {link}; run 60us; unmap {link}"
+                        tasks.append(f"task dom0 {link} : wait {link}; {read}; send {link}")
+                    case "evader":
+                        tasks.append(f"{task} runto 10ms 9.6ms; sleepto 10ms 0.6ms")
+                    case "storm":
+                        tasks.append(f"{task} exec {1000 * i} 500; run 1us..{work.get('work_us', 20000)}us")
+                    case "pingpong":
+                        tasks += [f"{on}{k} asid={10 * i + k}{start} : run 10us; switch" for k in range(2)]
+                    case "crowd":
+                        tasks += [f"{on}{k} asid={100 * i + k}{start} : run 10us; switch"
+                                  for k in range(40 * work.get("groups", 10))]
+                    case other:
+                        raise Bad(f"{path.name}: the simulator has no workload {other}")
 
     for client in scenario.get("client", []):
         name, key = client["name"], (client["guest"], client.get("workload", "echo"))
-        if key not in ports:
+        if key not in servers:
             raise Bad(f"{path.name}: client {name} has no echo server {key[1]} in {key[0]}")
+        server, port = servers[key]
         links.append(f"link {name} dom0 {key[0]}")
-        tasks.append(ports[key].replace("%s", name))
+        tasks.append(server.replace("%s", name))
         low, high = client.get("think_ms", [100, 500])
         think = f"{low}ms..{high}ms"
+        start = f" start={client['start_ms']}ms" if client.get("start_ms") else ""
+        # What netback does for a packet to the guest, and for one from it.
+        ask = f"run {SEND_US}us; copyto {name}; packet {name} {port}; request {name}"
+        hear = f"reply {name}; copyfrom {name}; notify {name}; run {SEND_US}us"
         if client.get("arrival", "open") == "open":
-            tasks.append(f"task dom0 {name}-ask asid=1 : every {think}; run {SEND_US}us; request {name}")
-            tasks.append(f"task dom0 {name}-hear asid=1 : reply {name}; run {SEND_US}us")
+            tasks.append(f"task dom0 {name}-ask asid=1{start} : every {think}; {ask}")
+            tasks.append(f"task dom0 {name}-hear asid=1 : {hear}")
         else:
-            tasks.append(f"task dom0 {name} asid=1 : sleep {think}; run {SEND_US}us; request {name}; "
-                         f"reply {name}; run {SEND_US}us")
+            tasks.append(f"task dom0 {name} asid=1{start} : sleep {think}; {ask}; {hear}")
     return "\n".join(lines + domains + links + tasks) + "\n"
 
 
@@ -253,6 +273,13 @@ NAMES = {
     0x22008: "boost end", 0x2200a: "ratelimited", WAKE: "wake", BLOCK: "block", YIELD: "yield", 0x28003: "sleep",
 }
 IDLE = 0x7fff
+# Of task awareness: what it says, the word that tells the kind, the kinds.
+REASONS = ("any", "block", "net", "driver")
+TAVS = {
+    0x22c05: ("boosted for {}", 1, REASONS),
+    0x22c06: ("refused: {}", 1, ("no task", "uncorrelated", "off", "budget", "ahead")),
+    0x22c08: ("ended: {}", 2, ("revoked", "blocked", "capped")),
+}
 
 
 def records(path):
@@ -343,7 +370,11 @@ def cmd_explain(args):
             if event == 0x2200a:
                 domain = words[0] >> 16
             counts[domain][NAMES[event]] += 1
-    columns = [c for c in ["runs", *NAMES.values()] if any(counts[d][c] for d in counts)]
+        elif event in TAVS:
+            text, word, kinds = TAVS[event]
+            counts[words[0] >> 16][text.format(kinds[words[word] & 0xff])] += 1
+    said = [text.format(kind) for text, _, kinds in TAVS.values() for kind in kinds]
+    columns = [c for c in ["runs", *NAMES.values(), *said] if any(counts[d][c] for d in counts)]
     print(f"{last / 1e9:.1f} s")
     table([("domain", "CPU, s", *columns)] +
           [(f"d{d}", f"{ran[d] / 1e9:.2f}", *(counts[d][c] for c in columns)) for d in sorted(counts) if d != IDLE])
