@@ -120,7 +120,7 @@
  *   for hold_priority() (above) and statistics as they are printed.  Order:
  *
  *     event channel -> schedule lock -> tasks of the vCPU (tavs_vcpu.lock)
-                                    or packets (tavs_net.lock)
+ *                                      or packets (tavs_net.lock)
  *     credit's private lock -> schedule lock -> credit's overdrawn_lock
  *
  * 8. Known limits
@@ -229,7 +229,6 @@ static void set_boosted(const struct sched_unit *unit, bool boosted)
     {
         v->tavs->boosted = boosted;
         v->tavs->revoke = false;
-        v->tavs->hit = false;
     }
 }
 
@@ -238,15 +237,19 @@ static void end_boost(struct sched_unit *unit, struct tavs_unit *tu,
                       enum tavs_end end)
 {
     const struct vcpu *v = unit_vcpu(unit);
+    bool hit = v && v->tavs && v->tavs->hit;
 
     ASSERT(tu->flags & UNIT_BOOSTED);
 
     tu->stats.ends[tu->reason][end]++;
-    if ( v && v->tavs && v->tavs->hit )
+    if ( hit )
+    {
         tu->stats.hits[tu->reason]++;
+        v->tavs->hit = false;
+    }
 
     TRACE_TIME(TRC_TAVS_BOOST_END, tavs_trace_unit(unit), tu->reason,
-               end | (v && v->tavs && v->tavs->hit ? 1U << 8 : 0),
+               end | (hit ? 1U << 8 : 0),
                tu->boosted, max(tu->budget, (s_time_t)0) / 1000);
 
     tu->flags &= ~UNIT_BOOSTED;
@@ -376,6 +379,9 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
     if ( to->flags & UNIT_BOOSTED )
     {
         set_boosted(next, true);
+        v = unit_vcpu(next);
+        if ( v && v->tavs && tavs_vcpu_serves(v) )
+            v->tavs->hit = true;
         if ( prev != next )
             TRACE_TIME(TRC_TAVS_BOOST_RUN, tavs_trace_unit(next), to->reason,
                        to->boosted);

@@ -29,6 +29,7 @@ bool __read_mostly tavs_head = true;
 /* The paper's choice. */
 unsigned int __read_mostly tavs_portmap_bits = 2;
 bool __read_mostly tavs_correlate = true;
+unsigned int __read_mostly tavs_window = 3;
 
 /* Set *val to the number after `name=` at s, if that is what s is. */
 static bool __init parse_knob(const char *s, const char *end, const char *name,
@@ -90,6 +91,7 @@ static int __init cf_check parse_tavs(const char *s)
     long threshold = tavs_params.threshold;
     long lowest = tavs_params.min, highest = tavs_params.max;
     long bits = tavs_portmap_bits;
+    long window = tavs_window;
     const char *ss;
     int rc = 0;
 
@@ -112,7 +114,8 @@ static int __init cf_check parse_tavs(const char *s)
              !parse_switch(s, ss, "exact", &tavs_exact, &rc) &&
              !parse_switch(s, ss, "head", &tavs_head, &rc) &&
              !parse_switch(s, ss, "correlate", &tavs_correlate, &rc) &&
-             !parse_knob(s, ss, "portmap-bits", 1, 4, &bits, &rc) )
+             !parse_knob(s, ss, "portmap-bits", 1, 4, &bits, &rc) &&
+             !parse_knob(s, ss, "window", 1, TAVS_WINDOW_MAX, &window, &rc) )
         {
             printk(XENLOG_WARNING "tavs: unknown parameter: %s\n", s);
             rc = -EINVAL;
@@ -129,6 +132,7 @@ static int __init cf_check parse_tavs(const char *s)
     else
         tavs_portmap_bits = bits;
 
+    tavs_window = window;
     tavs_pbratio = pbratio;
     tavs_boost_cap = MICROSECS(cap);
     tavs_boost_burst = MICROSECS(max(burst, cap));
@@ -153,7 +157,7 @@ void tavs_dump_params(void)
            "\tevidence           = +%d -%d, believed above %d, %d..%d\n"
            "\tage, forgiven      = %"PRId64"s, %"PRId64"ms\n"
            "\texact accounting   = %d, places kept = %d\n"
-           "\tcorrelation        = %s, portmap of %u bits\n",
+           "\tcorrelation        = %s, portmap of %u bits, window of %u\n",
            tavs_pbratio, tavs_boost_cap / MICROSECS(1),
            tavs_boost_burst / MICROSECS(1),
            tavs_params.io_threshold / MICROSECS(1),
@@ -162,7 +166,7 @@ void tavs_dump_params(void)
            tavs_params.age / SECONDS(1),
            tavs_params.forgive / MILLISECS(1),
            tavs_exact, tavs_head, tavs_correlate ? "on" : "off",
-           tavs_portmap_bits);
+           tavs_portmap_bits, tavs_window);
 }
 
 void tavs_dump_stats(const struct tavs_stats *stats)

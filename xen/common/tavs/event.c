@@ -189,6 +189,16 @@ void tavs_vcpu_out(struct vcpu *v, s_time_t now, bool blocks)
     spin_unlock(&tv->lock);
 }
 
+bool tavs_vcpu_serves(struct vcpu *v)
+{
+    struct tavs_vcpu *tv = v->tavs;
+
+    /* Nobody else changes the segment of a vCPU that runs here. */
+    return tv && tv->active &&
+           tavs_tasks_verdict(&tv->tasks, &tavs_params,
+                              v->domain->tavs.kernel) == TAVS_IO_BOUND;
+}
+
 bool tavs_vcpu_answers(const struct vcpu *v, s_time_t now)
 {
     const struct tavs_vcpu *tv = v->tavs;
@@ -227,24 +237,38 @@ static bool is_io(const struct domain *d, const struct evtchn *chn)
  * from packets.  An event without one may announce anything; only where the
  * driver domain tells nothing of packets does any event count.
  */
-static bool correlates(enum tavs_net_verdict net, enum tavs_reason *reason)
+static bool correlates(enum tavs_net_verdict net,
+                       enum tavs_block_verdict block, enum tavs_reason *reason)
 {
-    if ( !ACCESS_ONCE(tavs_correlate) || net == TAVS_NET_ABSENT )
+    if ( !ACCESS_ONCE(tavs_correlate) )
     {
         *reason = TAVS_REASON_ANY;
         return true;
     }
 
-    *reason = TAVS_REASON_NET;
+    if ( block == TAVS_BLOCK_YES )
+    {
+        *reason = TAVS_REASON_BLOCK;
+        return true;
+    }
+
+    if ( net == TAVS_NET_ABSENT )
+    {
+        *reason = TAVS_REASON_ANY;
+        return true;
+    }
+
+    *reason = net == TAVS_NET_NONE ? TAVS_REASON_BLOCK : TAVS_REASON_NET;
 
     return net == TAVS_NET_YES;
 }
 
-void tavs_event(struct vcpu *v, const struct evtchn *chn)
+void tavs_event(struct vcpu *v, struct evtchn *chn)
 {
     struct domain *d = v->domain;
     struct tavs_vcpu *tv = v->tavs;
     enum tavs_net_verdict net = TAVS_NET_NONE;
+    enum tavs_block_verdict block = TAVS_BLOCK_NO;
     enum tavs_reason reason;
 
     if ( unlikely(tb_init_done) && is_io(d, chn) )
@@ -259,7 +283,13 @@ void tavs_event(struct vcpu *v, const struct evtchn *chn)
 
     if ( chn->state == ECS_INTERDOMAIN &&
          chn->u.interdomain.remote_dom->tavs.driver )
-        net = tavs_net_sent(chn->u.interdomain.remote_dom, v);
+    {
+        struct domain *driver = chn->u.interdomain.remote_dom;
+
+        net = tavs_net_sent(driver, v);
+        if ( tv && d->tavs.track )
+            block = tavs_block_sent(driver, d, chn, net);
+    }
 
     if ( !tv || !d->tavs.track || !is_io(d, chn) )
         return;
@@ -274,7 +304,7 @@ void tavs_event(struct vcpu *v, const struct evtchn *chn)
         atomic_inc(&tv->refused[TAVS_REFUSED_NO_TASK]);
         tavs_trace_refused(v, TAVS_REFUSED_NO_TASK, TAVS_REASON_ANY);
     }
-    else if ( !correlates(net, &reason) )
+    else if ( !correlates(net, block, &reason) )
     {
         atomic_inc(&tv->refused[TAVS_REFUSED_UNCORRELATED]);
         tavs_trace_refused(v, TAVS_REFUSED_UNCORRELATED, reason);

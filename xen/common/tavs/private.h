@@ -32,6 +32,9 @@ extern bool tavs_correlate;             /* else any I/O event counts */
 extern bool tavs_exact;                 /* exact accounting */
 extern bool tavs_head;                  /* places and kept slices (4.4) */
 
+/* How many of the last tasks count as having asked for a block (3.3.1). */
+extern unsigned int tavs_window;
+
 /* Why a boost began. */
 enum tavs_reason {
     TAVS_REASON_ANY,            /* any I/O event: correlation is off */
@@ -118,7 +121,9 @@ struct tavs_vcpu {
      *          scheduler.
      * revoke:  the boost is to end.  Set by the task switch, along with
      *          SCHEDULE_SOFTIRQ; cleared by the scheduler.
-     * hit:     an I/O-bound task was switched to during the boost.
+     * hit:     an I/O-bound task ran during the boost: it was switched to, or
+     *          was the one that ran when the vCPU last lost the pCPU.  Set
+     *          there; cleared as the boost ends.
      */
     bool active, boosted, revoke, hit;
 
@@ -159,9 +164,26 @@ int tavs_net_track(struct vcpu *v);
 void tavs_net_dump(const struct domain *d);
 void tavs_net_dump_vcpu(struct vcpu *v);
 
+/* What is known of an event from a driver domain that announces no packet. */
+enum tavs_block_verdict {
+    TAVS_BLOCK_NO,              /* nothing that a task waits for */
+    TAVS_BLOCK_YES,             /* a block was read for an I/O-bound task */
+};
+
+/*
+ * `driver` has sent an event to d, which is tracked, through a channel whose
+ * end at d is chn; `net` is what that told of packets.
+ */
+enum tavs_block_verdict tavs_block_sent(const struct domain *driver,
+                                        struct domain *d, struct evtchn *chn,
+                                        enum tavs_net_verdict net);
+
 /* task tracking, called by the scheduler with the schedule lock held */
 void tavs_vcpu_in(struct vcpu *v, s_time_t now);
 void tavs_vcpu_out(struct vcpu *v, s_time_t now, bool blocks);
+
+/* Does v, which gets or has this pCPU, run a task believed to be I/O-bound? */
+bool tavs_vcpu_serves(struct vcpu *v);
 
 /* May v, which runs on this pCPU, be about to answer an event? */
 bool tavs_vcpu_answers(const struct vcpu *v, s_time_t now);

@@ -312,6 +312,16 @@ static void tavs_begin_segment(struct tavs_tasks *t, unsigned long id,
     t->since = now;
 }
 
+/* Who comes back after idle, or after the kernel alone, counts once. */
+static void tavs_remember(struct tavs_tasks *t, unsigned long id)
+{
+    if ( t->window[t->newest] == id )
+        return;
+
+    t->newest = (t->newest + 1) % TAVS_WINDOW_MAX;
+    t->window[t->newest] = id;
+}
+
 /* Beliefs without recent evidence return to the threshold.  One set a call. */
 static void tavs_age(struct tavs_tasks *t, const struct tavs_params *p,
                      int64_t now)
@@ -481,6 +491,8 @@ enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
     t->answering = role != TAVS_ROLE_NONE;
 
     tavs_begin_segment(t, id, role, now);
+    if ( id != kernel )
+        tavs_remember(t, id);
     verdict = tavs_tasks_verdict(t, p, kernel);
 
     if ( t->stage == TAVS_STAGE_WOKEN && id != kernel )
@@ -494,10 +506,32 @@ enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
     return verdict;
 }
 
+bool tavs_tasks_inspect(struct tavs_tasks *t, const struct tavs_params *p,
+                        unsigned int size)
+{
+    unsigned int i;
+
+    for ( i = 0; i < size && i < TAVS_WINDOW_MAX; i++ )
+    {
+        unsigned int at = (t->newest - i) % TAVS_WINDOW_MAX;
+        const struct tavs_task *task = tavs_tasks_find(t, t->window[at]);
+
+        if ( task && task->belief > p->threshold )
+            return true;
+    }
+
+    return false;
+}
+
 void tavs_tasks_forget(struct tavs_tasks *t, const struct tavs_params *p,
                        unsigned long id)
 {
     struct tavs_task *task = tavs_tasks_find(t, id);
+    unsigned int i;
+
+    for ( i = 0; i < TAVS_WINDOW_MAX; i++ )
+        if ( t->window[i] == id )
+            t->window[i] = 0;
 
     if ( task )
     {

@@ -47,6 +47,9 @@ struct tavs_params {
 #define TAVS_TASK_SETS 64
 #define TAVS_TASK_WAYS 4
 
+/* The longest inspection window. */
+#define TAVS_WINDOW_MAX 8
+
 struct tavs_task {
     unsigned long id;       /* 0: free */
     int64_t last_io;        /* time of the last positive evidence, or 0 */
@@ -129,6 +132,10 @@ struct tavs_tasks {
     bool first_io;          /* who ran as it arrived is I/O-bound */
     enum tavs_outcome outcome;  /* not yet asked for */
 
+    /* Who was switched to of late, the latest at `newest`. */
+    unsigned long window[TAVS_WINDOW_MAX];
+    unsigned int newest;
+
     /* Where changes are noted; NULL, as it is but for tracing: nowhere. */
     struct tavs_changes *changes;
 
@@ -169,6 +176,13 @@ enum tavs_outcome tavs_tasks_outcome(struct tavs_tasks *t);
 enum tavs_verdict tavs_tasks_verdict(struct tavs_tasks *t,
                                      const struct tavs_params *p,
                                      unsigned long kernel);
+
+/*
+ * The inspection window (3.3.1): is one of the `size` tasks that were
+ * scheduled last, the present one included, believed to be I/O-bound?
+ */
+bool tavs_tasks_inspect(struct tavs_tasks *t, const struct tavs_params *p,
+                        unsigned int size);
 
 /* The address space is no more. */
 void tavs_tasks_forget(struct tavs_tasks *t, const struct tavs_params *p,

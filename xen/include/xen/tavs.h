@@ -11,6 +11,7 @@
 
 #include <xen/errno.h>
 #include <xen/types.h>
+#include <public/xen.h>
 
 struct domain;
 struct evtchn;
@@ -32,10 +33,30 @@ struct tavs_domain {
     uint16_t rx_vcpu;       /* the vCPU last told of a packet */
 
     /*
+     * Of a tracked domain: the vCPU that last notified a driver domain, the
+     * driver domain that last moved data, and what it did since it last sent
+     * an event (TAVS_MOVED_* of block.c).  Written under no common lock.
+     */
+    uint16_t tx_vcpu;
+    domid_t mover;
+    unsigned long moved;
+
+    /*
      * What a driver domain says of packets.  Set under the domain lock when it
      * first registers a ring, stays until the domain is destroyed.
      */
     struct tavs_net *net;
+};
+
+/*
+ * Per event channel: the end of a guest, of a channel to a driver domain.
+ * What block.c has learnt of it.  Accessed with the channel's lock held in
+ * any mode; where two do so at once, the later one wins.
+ */
+struct tavs_evtchn {
+    uint8_t wanted;         /* requests for I/O-bound tasks, outstanding */
+    int8_t leaves;          /* above 0: its events tell that data has left */
+    uint8_t maps;           /* above 0: each read maps and unmaps a grant */
 };
 
 struct tavs_vcpu;
@@ -56,7 +77,26 @@ void tavs_task_switch(struct vcpu *v, unsigned long id);
 void tavs_task_exit(struct domain *d, unsigned long id);
 
 /* An event has become pending. */
-void tavs_event(struct vcpu *v, const struct evtchn *chn);
+void tavs_event(struct vcpu *v, struct evtchn *chn);
+
+/* The domain is about to send an event through its interdomain channel. */
+void tavs_event_send(struct domain *d, struct evtchn *chn);
+
+/* The channel is bound no more. */
+void tavs_evtchn_reset(struct evtchn *chn);
+
+/*
+ * `mapper` maps a page of d for writing.  Returns whether a task waits for
+ * what is written to it, which is to be passed on when it is unmapped.  `pte`:
+ * the mapping is not meant for data, but stays.  Both may be called with locks
+ * of the grant table held.
+ */
+bool tavs_grant_map(const struct domain *mapper, struct domain *d, bool pte);
+void tavs_grant_unmap(const struct domain *mapper, struct domain *d,
+                      bool readonly, bool wanted);
+
+/* The current domain has copied from one domain's grant to another's. */
+void tavs_grant_copy(struct domain *from, struct domain *to);
 
 #else /* !CONFIG_SCHED_TAVS */
 
@@ -71,7 +111,18 @@ static inline int tavs_ring_op(const struct xen_tavs_ring_op *op)
 }
 static inline void tavs_task_switch(struct vcpu *v, unsigned long id) {}
 static inline void tavs_task_exit(struct domain *d, unsigned long id) {}
-static inline void tavs_event(struct vcpu *v, const struct evtchn *chn) {}
+static inline void tavs_event(struct vcpu *v, struct evtchn *chn) {}
+static inline void tavs_event_send(struct domain *d, struct evtchn *chn) {}
+static inline void tavs_evtchn_reset(struct evtchn *chn) {}
+static inline bool tavs_grant_map(const struct domain *mapper,
+                                  struct domain *d, bool pte)
+{
+    return false;
+}
+static inline void tavs_grant_unmap(const struct domain *mapper,
+                                    struct domain *d, bool readonly,
+                                    bool wanted) {}
+static inline void tavs_grant_copy(struct domain *from, struct domain *to) {}
 
 #endif /* CONFIG_SCHED_TAVS */
 
