@@ -6,8 +6,7 @@ from fnmatch import fnmatchcase
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from . import xendump
-from .errors import LabError
+from . import raw
 from .experiment import Plot, Results, figure, unit_cost, work_rate
 from .plots import INK, WIDTH, Look, Pictures, _log_ms
 from .runs import Found
@@ -75,8 +74,6 @@ def timeline(plot, measured, look, some) -> Figure:
 
 def sent_times(found: Found, pattern: str) -> list[int]:
     """When each request of the clients was sent, ns since the window began."""
-    from . import raw
-
     wire = raw.read_wire(found.directory / "raw" / "wire.tsv")
     return [s.sent_ns - wire.window[0] for name, samples in wire.samples.items()
             if fnmatchcase(name, pattern) for s in samples]
@@ -155,41 +152,6 @@ def groups(plot, measured, look, some) -> Figure:
     return figure_
 
 
-def belief(plot, measured, look, some) -> Figure:
-    """Degree of belief over time of the two tasks of a domain that stand out: most believed, most CPU."""
-    figure_, axes = _one()
-    found = next(iter(some.values()))[0]
-    history = beliefs(found, plot.domain)
-    io, cpu = outstanding(history)
-    for task, label, colour in ((io, "I/O-bound task", look.colour("tavs")),
-                                (cpu, "CPU-bound task", look.colour("credit"))):
-        axes.plot([t for t, tasks in history if task in tasks], [tasks[task][0] for _, tasks in history if task in tasks],
-                  marker="o", markersize=3, color=colour, label=label)
-    axes.axhline(20, color=INK, linewidth=0.8, linestyle=":", label="believed above")
-    axes.set_xlabel("time in the window, virtual s")
-    axes.set_ylabel("degree of belief")
-    figure_.legend(loc="outside upper left", ncols=4)
-    return figure_
-
-
-def beliefs(found: Found, domain: str | None) -> list[tuple[float, dict[str, tuple[int, int]]]]:
-    """(seconds since the first dump, address space -> belief and CPU ms) of a domain."""
-    rows = [d for d in found.run["domains"] if d["name"] == domain or (domain is None and d["domid"])]
-    dumps = xendump.read(found.directory / "serial.log")
-    if not rows or not dumps:
-        raise LabError("the scheduler printed no tasks")
-    return [((d.now_ns - dumps[0].now_ns) / 1e9, d.domains[rows[0]["domid"]].tasks)
-            for d in dumps if rows[0]["domid"] in d.domains]
-
-
-def outstanding(history) -> tuple[str, str]:
-    """The address spaces of the most believed task and of the one with most CPU time, at the end."""
-    last = history[-1][1]
-    if len(last) < 2:
-        raise LabError("fewer than two tasks have a belief")
-    return max(last, key=lambda t: last[t][0]), max(last, key=lambda t: last[t][1])
-
-
 def shares(plot, measured, look, some) -> Figure:
     return Pictures([f for found in some.values() for f in found[:1]], look).shares()
 
@@ -205,5 +167,5 @@ def _short(name: str) -> str:
 
 _KINDS = {
     "learning": learning, "timeline": timeline, "sweep": sweep, "cost": cost, "groups": groups,
-    "belief": belief, "shares": shares, "cdf": cdf,
+    "shares": shares, "cdf": cdf,
 }  # fmt: skip

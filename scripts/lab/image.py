@@ -111,7 +111,7 @@ def wire_command(scenario: Scenario, seed: int) -> list[str]:
 
 
 def _measure_script(scenario: Scenario, policy: Policy, seed: int, mode: str, trace_kb: int) -> str:
-    """The traffic source; around it, and with dump_s within, tavs prints what it counted (xendump.py)."""
+    """The traffic source; around it tavs prints what it counted (xendump.py)."""
     wire = shlex.join(wire_command(scenario, seed))
     if trace_kb:
         clock = "--clock /lab/out/trace-clock.tsv"
@@ -120,11 +120,7 @@ def _measure_script(scenario: Scenario, policy: Policy, seed: int, mode: str, tr
     if policy.expect != "tavs" or mode != "measure":
         return wire + "\n"
     dump = "xl debug-keys r"
-    lines = [dump, "sleep 1", wire, dump, "sleep 1"]
-    if scenario.dump_s:
-        lines[2:3] = [f"( while sleep {scenario.dump_s:g}; do {dump}; done ) &", "dumps=$!", wire,
-                      "kill $dumps"]
-    return "\n".join(lines) + "\n"
+    return "\n".join([dump, "sleep 1", wire, dump, "sleep 1"]) + "\n"
 
 
 def workload_command(workload: Workload, seed: int) -> str:

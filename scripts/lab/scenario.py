@@ -161,7 +161,6 @@ class Scenario:
     dom0: Dom0
     guests: tuple[Guest, ...]
     clients: tuple[Client, ...]
-    dump_s: float | None = None  # how often tavs prints its tasks in the window
     digest: str = field(default="", compare=False)  # SHA-256 of the file
 
     def guest(self, name: str) -> Guest:
@@ -247,7 +246,6 @@ def load(path: Path) -> Scenario:
         dom0=Dom0(**dom0),
         guests=tuple(guests),
         clients=tuple(clients),
-        dump_s=data.get("dump_s"),
         digest=hashlib.sha256(source.text.encode()).hexdigest(),
     )
 

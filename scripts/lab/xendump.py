@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the scheduler tavs prints about itself at Xen's debug key r, out of a serial log.
 
-The conductor presses the key right before and right after the window (scripts/lab/image.py), and in
-scenarios with dump_s every so many seconds in between.
+The conductor presses the key right before and right after the window (scripts/lab/image.py).
 """
 
 import re
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields, replace
 
 from .errors import LabError
 
@@ -16,7 +15,6 @@ _DOMAIN = re.compile(r"\bdomain (\d+): .*pbratio=(\d+)")
 _RUN = re.compile(r"\brun=(\d+)us boosted=(\d+)us events=(\d+) off=(\d+) budget=(\d+)")
 _BOOSTS = re.compile(r"\bboosts for (\w+): (\d+) \(hit=(\d+) revoked=(\d+) blocked=(\d+) capped=(\d+)\)")
 _TASKS = re.compile(r"\btasks: believed=(\d+) switches=(\d+) pos=(\d+) neg=(\d+) amb=(\d+)")
-_TASK = re.compile(r"(0x[0-9a-f]+) belief=(-?\d+) cpu=(\d+)ms")
 
 
 @dataclass(frozen=True)
@@ -34,14 +32,13 @@ class Domain:
     blocked: int = 0
     capped: int = 0
     switches: int = 0
-    tasks: dict[str, tuple[int, int]] = field(default_factory=dict)  # address space -> belief, CPU ms
 
     def __sub__(self, before: "Domain") -> "Domain":
         counts = {
             f.name: getattr(self, f.name) - getattr(before, f.name)
-            for f in fields(self) if f.name not in ("pbratio", "tasks")
+            for f in fields(self) if f.name != "pbratio"
         }
-        return Domain(pbratio=self.pbratio, tasks=self.tasks, **counts)
+        return Domain(pbratio=self.pbratio, **counts)
 
 
 @dataclass(frozen=True)
@@ -85,9 +82,7 @@ def _with(d: Domain, line: str) -> Domain:
             add[name] = getattr(d, name) + int(value)
     elif match := _TASKS.search(line):
         add["switches"] = d.switches + int(match[2])
-    elif match := _TASK.search(line):
-        add["tasks"] = {**d.tasks, match[1]: (int(match[2]), int(match[3]))}
-    return Domain(**{**{f.name: getattr(d, f.name) for f in fields(d)}, **add}) if add else d
+    return replace(d, **add)
 
 
 def window(found) -> tuple[Dump, Dump]:
