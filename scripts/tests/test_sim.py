@@ -298,6 +298,28 @@ def test_records_become_traces(sim, tmp_path):
     assert float(thief[1]) > 1.5 and int(thief[2]) == 0
 
 
+def test_booted_results_are_simulated(sim, tmp_path):
+    """sim.py booted, with a results.json of the laboratory's format."""
+    latencies = {"n": 90, "mean_ns": 250000, "p50_ns": 240000, "p99_ns": 330000}
+    definition = {
+        "name": "two", "title": "two", "pcpus": 1, "settle_s": 1, "duration_s": 20, "learning_requests": 10, "dom0": {},
+        "guests": [{"name": "d1", "vcpus": 1, "disks": [], "workloads": [{"run": "echo"}, {"run": "hog"}]},
+                   {"name": "h1", "vcpus": 1, "disks": [], "workloads": [{"run": "hog"}]}],
+        "clients": [{"name": "c1", "guest": "d1", "think_ms": [50, 100]}],
+    }
+    run = {"complete": True, "seed": 1, "scenario": {"name": "two", "definition": definition},
+           "policy": {"name": "tavs", "xen": "sched=tavs"}, "window": {"duration_ns": 20 * 10**9},
+           "clients": [{"name": "c1", "whole": latencies, "learned": latencies}], "disks": [],
+           "domains": [{"name": name, "cpu_ns": ns} for name, ns in (("dom0", 10**7), ("d1", 10**10), ("h1", 10**10))]}
+    results = tmp_path / "results.json"
+    results.write_text(json.dumps({"runs": [run, {**run, "complete": False}]}))
+    status, text = front_end(sim, "booted", str(results))
+    print(text)
+    assert status == 0
+    assert re.search(r"^two +tavs +1 +c1 +0.25 / 0.24 / 0.33 +0.2[34]\d? / 0.2[34]\d? / 0.[23]\d*$", text, re.M)
+    assert re.search(r"^two +tavs +1 +CPU of \w+ +[\d.]+% +[\d.]+%$", text, re.M)
+
+
 def explained(sim, tmp_path, name, boot, domain):
     """A scenario's output, and what its record says happened to a domain."""
     text = call(sim, "run", scenario(name), "--boot", boot, "--record", str(tmp_path / "r"))

@@ -7,7 +7,8 @@
     sim.py perfetto RECORD OUT.json         a record (sched-sim run --record) for ui.perfetto.dev
     sim.py picture RECORD OUT.png           who ran when; --from and --for in milliseconds
     sim.py explain RECORD                   what happened how often, by domain
-    sim.py booted                           scenarios beside their booted figures
+    sim.py booted [RESULTS.json ...]        what was booted beside the same simulated; without files the
+                                            figures of long ago that are written down here
     sim.py bench                            decisions a second
 
 A scenario is a file, or the name of one in scenarios/ here or in the laboratory's
@@ -81,10 +82,10 @@ def find_policy(name):
 # ---- the laboratory's TOML -----------------------------------------------------------------------
 
 
-def convert(path):
+def convert(scenario, origin):
     """The lines of a .sim file for a scenario of the laboratory."""
-    scenario = tomllib.loads(path.read_text())
-    lines = [f"# {scenario['title']}: made from {path.name}"]
+    lines = [f"# {scenario['title']}: made from {origin}"]
+    begin = 1000 * scenario.get("settle_s", 3)      # clients start with the window
     lines.append(f"machine pcpus={scenario.get('pcpus', 1)}")
     lines.append(f"warmup {scenario.get('settle_s', 3)}s")
     lines.append(f"duration {scenario.get('duration_s', 35)}s")
@@ -130,18 +131,18 @@ def convert(path):
                         tasks += [f"{on}{k} asid={100 * i + k}{start} : run 10us; switch"
                                   for k in range(40 * work.get("groups", 10))]
                     case other:
-                        raise Bad(f"{path.name}: the simulator has no workload {other}")
+                        raise Bad(f"{origin}: the simulator has no workload {other}")
 
     for client in scenario.get("client", []):
         name, key = client["name"], (client["guest"], client.get("workload", "echo"))
         if key not in servers:
-            raise Bad(f"{path.name}: client {name} has no echo server {key[1]} in {key[0]}")
+            raise Bad(f"{origin}: client {name} has no echo server {key[1]} in {key[0]}")
         server, port = servers[key]
         links.append(f"link {name} dom0 {key[0]}")
         tasks.append(server.replace("%s", name))
         low, high = client.get("think_ms", [100, 500])
         think = f"{low}ms..{high}ms"
-        start = f" start={client['start_ms']}ms" if client.get("start_ms") else ""
+        start = f" start={begin + client.get('start_ms', 0)}ms"
         # What netback does for a packet to the guest, and for one from it.
         ask = f"run {SEND_US}us; copyto {name}; packet {name} {port}; request {name}"
         hear = f"reply {name}; copyfrom {name}; notify {name}; run {SEND_US}us"
@@ -160,13 +161,20 @@ def quantile(values, q):
     return values[int((len(values) - 1) * q)] if values else None
 
 
-def simulate(path, boot, seed=1, duration=None, check=1):
-    """-> {'clients': {name: sorted latencies in ms}, 'cpu': {domain: (seconds, share)}, 'speed': text}"""
+def read_toml(path):
+    return tomllib.loads(path.read_text())
+
+
+def simulate(scenario, boot, seed=1, duration=None, check=1):
+    """A file, or what a file of the laboratory's says: {'clients': {name: latencies in ms, as they came},
+    'cpu': {domain: (seconds, share)}, 'speed': text}"""
     with tempfile.TemporaryDirectory() as scratch:
-        if path.suffix == ".toml":
-            made = Path(scratch, path.stem + ".sim")
-            made.write_text(convert(path))
-            path = made
+        path = scenario
+        if isinstance(scenario, dict) or path.suffix == ".toml":
+            name = scenario["name"] if isinstance(scenario, dict) else path.name
+            definition = scenario if isinstance(scenario, dict) else read_toml(path)
+            path = Path(scratch, "made.sim")
+            path.write_text(convert(definition, name))
         out = Path(scratch, "out")
         extra = ["--duration", str(duration)] if duration else []
         ran = call("run", str(path), "--boot", boot, "--seed", str(seed), "--check", str(check), "--out", str(out), *extra)
@@ -177,7 +185,7 @@ def simulate(path, boot, seed=1, duration=None, check=1):
                 clients[name].append(int(rest[1]) / 1e6)
             else:
                 cpu[name] = (int(rest[0]) / 1e9, int(rest[0]) / int(rest[1]))
-    return {"clients": {name: sorted(values) for name, values in clients.items()}, "cpu": cpu,
+    return {"clients": dict(clients), "cpu": cpu,
             "speed": ran.stderr.strip(), "known": re.findall(r"known: .*", ran.stdout)}
 
 
@@ -203,6 +211,7 @@ def cmd_run(args):
     for name, result in results.items():
         for client, values in result["clients"].items():
             if values:
+                values = sorted(values)
                 figures = [sum(values) / len(values), *(quantile(values, q) for q in (0.5, 0.9, 0.99)), values[-1]]
                 rows.append((client, name, len(values), *(f"{x:.3f}" for x in figures)))
     if len(rows) > 1:
@@ -215,7 +224,8 @@ def cmd_run(args):
 
 
 def cmd_convert(args):
-    sys.stdout.write(convert(find_scenario(args.scenario)))
+    path = find_scenario(args.scenario)
+    sys.stdout.write(convert(read_toml(path), path.name))
 
 
 # What was measured in the laboratory: (scenario, policy, domain or client, its figure).
@@ -232,7 +242,57 @@ BOOTED = [
 ]
 
 
+def as_written(definition):
+    """A scenario as in a file, from what results.json makes of it: every default filled in, one table a guest."""
+    guests = [{**g, "workload": g["workloads"], "disk": g["disks"]} for g in definition["guests"]]
+    return {**definition, "guest": guests, "client": definition["clients"]}
+
+
+def compare(runs):
+    """Runs of one scenario and policy, each with its seed: rows for clients and readers, and the largest difference
+    of a share."""
+    first = runs[0]
+    definition, policy = as_written(first["scenario"]["definition"]), first["policy"]
+    skip = definition.get("learning_requests", 0)
+    booted, simulated, shares = defaultdict(list), defaultdict(list), []
+    for run in runs:
+        mine = simulate(definition, policy["xen"], run["seed"])
+        latencies = [(c["name"], c["learned"] or c["whole"], skip if c["learned"] else 0) for c in run["clients"]]
+        latencies += [(f"{d['guest']}-{d['workload']}", d["latency"], 0) for d in run["disks"]]
+        for name, theirs, late in latencies:
+            values = sorted(mine["clients"].get(name, [])[late:])
+            if values and theirs["n"]:
+                booted[name].append([theirs[f"{what}_ns"] / 1e6 for what in ("mean", "p50", "p99")])
+                simulated[name].append([sum(values) / len(values), quantile(values, 0.5), quantile(values, 0.99)])
+        for domain in run["domains"]:
+            seconds = run["window"]["duration_ns"] / 1e9
+            theirs = domain["cpu_ns"] / 1e9 / seconds
+            shares.append((mine["cpu"][domain["name"]][1] - theirs, domain["name"], theirs))
+
+    def middle(rows):
+        return " / ".join(f"{sum(column) / len(column):.3g}" for column in zip(*rows))
+
+    where = (definition["name"], policy["name"], len(runs))
+    rows = [(*where, name, middle(booted[name]), middle(simulated[name])) for name in booted]
+    off, name, theirs = max(shares, key=lambda s: abs(s[0]))
+    return [*rows, (*where, f"CPU of {name}", f"{theirs:.2%}", f"{theirs + off:.2%}")]
+
+
 def cmd_booted(args):
+    if args.results:
+        groups = defaultdict(list)
+        for file in args.results:
+            for run in json.loads(Path(file).read_text())["runs"]:
+                if run["complete"]:
+                    groups[run["scenario"]["name"], run["policy"]["name"]].append(run)
+        rows = [("scenario", "policy", "seeds", "of", "booted: mean / p50 / p99, ms", "simulated")]
+        for (scenario, policy), runs in groups.items():
+            try:
+                rows += compare(runs)
+            except Bad as error:
+                print(f"{scenario}, {policy}: left out: {str(error).splitlines()[0]}", file=sys.stderr)
+        table(rows)
+        return
     rows = [("scenario", "policy", "of", "what", "booted", "simulated", "ratio")]
     for scenario, policy, who, booted in BOOTED:
         name, boot = find_policy(policy)
@@ -399,7 +459,7 @@ def main():
     verb.add_argument("--from", dest="start", type=float, default=0)
     verb.add_argument("--for", dest="length", type=float, default=300)
     verbs.add_parser("explain").add_argument("record")
-    verbs.add_parser("booted")
+    verbs.add_parser("booted").add_argument("results", nargs="*")
     verbs.add_parser("bench")
     args = parser.parse_args()
     try:
