@@ -87,19 +87,28 @@ def load(place: Path) -> Traced:
     """The one traced run in `place`."""
     found = [f for f in runs.find(place) if f.directory is not None and trace.traced(f.directory / "raw")]
     if not found:
-        raise LabError(f"{shown(place)}: no run in it was traced", ["trace one with: lab run SCENARIO --trace"])
+        raise LabError(
+            f"{shown(place)}: no run in it was traced", ["trace one with: lab run SCENARIO --trace"]
+        )
     if len(found) > 1:
-        raise InputError(f"{shown(place)} holds {len(found)} traced runs: name one",
-                         [shown(f.directory) for f in found])
+        raise InputError(
+            f"{shown(place)} holds {len(found)} traced runs: name one", [shown(f.directory) for f in found]
+        )
     run, directory = found[0].run, found[0].directory
     domids = raw.read_domains(directory / "raw/domains.tsv")
     wire = raw.read_wire(directory / "raw/wire.tsv")
     if wire.window is None:
         raise LabError(f"{shown(directory)}: nothing was measured")
     label = f"{run['scenario']['name']} under {run['policy']['name']}, seed {run['seed']}"
-    return Traced(label, directory, {d: n for n, d in domids.items()},
-                  {c["name"]: domids[c["guest"]] for c in run["clients"] if c["guest"] in domids},
-                  wire.samples, wire.window, trace.read(directory / "raw"))
+    return Traced(
+        label,
+        directory,
+        {d: n for n, d in domids.items()},
+        {c["name"]: domids[c["guest"]] for c in run["clients"] if c["guest"] in domids},
+        wire.samples,
+        wire.window,
+        trace.read(directory / "raw"),
+    )
 
 
 def choose(run: Traced, client: str | None, which: str | int) -> tuple[str, int]:
@@ -109,7 +118,9 @@ def choose(run: Traced, client: str | None, which: str | int) -> tuple[str, int]
             raise InputError(f"{run.label} has no clients, so no requests")
         client = next(iter(run.guests))
     if client not in run.guests:
-        raise InputError(f"there is no client '{client}' in {run.label}", [f"there are: {', '.join(run.guests)}"])
+        raise InputError(
+            f"there is no client '{client}' in {run.label}", [f"there are: {', '.join(run.guests)}"]
+        )
     samples = run.samples.get(client, [])
     answered = sorted((s.latency_ns, n) for n, s in enumerate(samples, 1) if not s.lost)
     if not answered:
@@ -131,10 +142,12 @@ def cut(run: Traced, client: str, number: int) -> Episode:
     everything = run.trace.happened
     times = [h.at for h in everything]
     if not times or sample.sent_ns < times[0] - MARGIN_NS or sample.reply_ns > times[-1] + MARGIN_NS:
-        raise LabError(f"request {number} of {client} is not within the trace", ["was it too large for --trace-mb?"])
-    inside = everything[bisect_left(times, sample.sent_ns):bisect_right(times, sample.reply_ns)]
+        raise LabError(
+            f"request {number} of {client} is not within the trace", ["was it too large for --trace-mb?"]
+        )
+    inside = everything[bisect_left(times, sample.sent_ns) : bisect_right(times, sample.reply_ns)]
     first, last = sample.sent_ns - MARGIN_NS, sample.reply_ns + max(MARGIN_NS, sample.latency_ns // 10)
-    around = everything[bisect_left(times, first):bisect_right(times, last)]
+    around = everything[bisect_left(times, first) : bisect_right(times, last)]
     spans = [s for s in spans_of(everything) if s.end > first and s.start < last]
     marks = _marks(inside, sample, guest)
     stages = [
@@ -145,7 +158,7 @@ def cut(run: Traced, client: str, number: int) -> Episode:
 
 
 def spans_of(happened: list[trace.Happened]) -> list[Span]:
-    """Who had which pCPU, in the order of time.  What the trace does not see the beginning or end of is left out."""
+    """Who had which pCPU, in the order of time; without what began or ended beyond the trace."""
     running: dict[int, tuple[trace.Vcpu, int]] = {}
     spans = []
     for h in happened:
@@ -161,7 +174,9 @@ def spans_of(happened: list[trace.Happened]) -> list[Span]:
 def _marks(inside, sample: raw.Sample, guest: int) -> list[tuple[str, int]]:
     """The points at which a request is cut, by name; those that can be told."""
     marks = [("sent", sample.sent_ns)]
-    event = next((h for h in inside if isinstance(h, trace.Event) and h.vcpu[0] == guest and h.remote == DRIVER), None)
+    event = next(
+        (h for h in inside if isinstance(h, trace.Event) and h.vcpu[0] == guest and h.remote == DRIVER), None
+    )
     if event is None:
         return [*marks, ("reply", sample.reply_ns)]
     marks.append(("event", event.at))
@@ -170,25 +185,46 @@ def _marks(inside, sample: raw.Sample, guest: int) -> list[tuple[str, int]]:
     if dispatch is not None:
         marks.append(("dispatch", dispatch))
         after = [h for h in after if h.at >= dispatch]
-        notify = next((h for h in reversed(after)
-                       if isinstance(h, trace.Event) and h.vcpu[0] == DRIVER and h.remote == guest), None)
+        notify = next(
+            (
+                h
+                for h in reversed(after)
+                if isinstance(h, trace.Event) and h.vcpu[0] == DRIVER and h.remote == guest
+            ),
+            None,
+        )
         until = notify.at if notify else sample.reply_ns
-        task = next((h for h in after if isinstance(h, trace.Task) and h.vcpu == event.vcpu
-                     and not h.resumes and not h.kernel and h.at <= until), None)
+        task = next(
+            (
+                h
+                for h in after
+                if isinstance(h, trace.Task)
+                and h.vcpu == event.vcpu
+                and not h.resumes
+                and not h.kernel
+                and h.at <= until
+            ),
+            None,
+        )
         if task:
             marks.append(("task", task.at))
         if notify:
             marks.append(("notify", notify.at))
-            driver = None if notify.running else _gets_pcpu([h for h in after if h.at >= notify.at],
-                                                            lambda v: v == notify.vcpu)
+            driver = (
+                None
+                if notify.running
+                else _gets_pcpu([h for h in after if h.at >= notify.at], lambda v: v == notify.vcpu)
+            )
             if driver is not None:
                 marks.append(("driver", driver))
     return [*marks, ("reply", sample.reply_ns)]
 
 
 def _gets_pcpu(happened, wanted) -> int | None:
-    return next((h.at for h in happened if isinstance(h, trace.Runstate) and h.new == "running" and wanted(h.vcpu)),
-                None)
+    return next(
+        (h.at for h in happened if isinstance(h, trace.Runstate) and h.new == "running" and wanted(h.vcpu)),
+        None,
+    )
 
 
 def _ran(spans: list[Span], start: int, end: int) -> dict[int, int]:
@@ -210,8 +246,10 @@ def line(episode: Episode) -> str:
 def story(episode: Episode) -> list[tuple[str, str]]:
     """What happened, in words: time from the send in us, and a sentence.  Long ones lose their middle."""
     name, sent = episode.run.name, episode.sample.sent_ns
-    told = [(sent, f"{episode.client} sends request {episode.number}"),
-            (episode.sample.reply_ns, f"{episode.client} has the reply")]
+    told = [
+        (sent, f"{episode.client} sends request {episode.number}"),
+        (episode.sample.reply_ns, f"{episode.client} has the reply"),
+    ]
     for h in episode.happened:
         if (text := _sentence(h, name, episode.guest)) is not None:
             told.append((h.at, text))
@@ -240,10 +278,15 @@ def _sentence(h: trace.Happened, name, guest: int) -> str | None:
         case trace.Event() if mine:
             return f"event for {who}, port {h.port}" + ("" if h.remote is None else f" from {name(h.remote)}")
         case trace.Task() if mine:
-            what = "the kernel's address space" if h.kernel else f"{task_name(h.task)}, {h.verdict}, belief {h.belief}"
+            what = (
+                "the kernel's address space"
+                if h.kernel
+                else f"{task_name(h.task)}, {h.verdict}, belief {h.belief}"
+            )
             return f"{who} {'goes on with' if h.resumes else 'switches to'} {what}"
         case trace.Evidence() if mine:
-            return f"{task_name(h.task)}: {h.cause} evidence, ran {us(h.used_ns)}, belief {h.before} -> {h.after}"
+            learned = f"{h.cause} evidence, ran {us(h.used_ns)}, belief {h.before} -> {h.after}"
+            return f"{task_name(h.task)}: {learned}"
         case trace.Belief() if mine:
             now = "now" if h.after > h.before else "no longer"
             return f"{task_name(h.task)} is {now} believed to be I/O-bound ({h.cause})"
@@ -259,7 +302,7 @@ def _sentence(h: trace.Happened, name, guest: int) -> str | None:
 
 
 def compare(one: Episode, floor: Episode) -> list[tuple[str, int, int]]:
-    """Name, ns here, ns there of each stage; stages that only one of them has are joined until both have them."""
+    """Name, ns here, ns there of each stage; those that only one has are joined until both have them."""
     here, there = ({name: at for name, at in cuts(e)} for e in (one, floor))
     common = [name for name in here if name in there]
     return [(f"{a} -> {b}", here[b] - here[a], there[b] - there[a]) for a, b in zip(common, common[1:])]
@@ -267,4 +310,6 @@ def compare(one: Episode, floor: Episode) -> list[tuple[str, int, int]]:
 
 def cuts(episode: Episode) -> list[tuple[str, int]]:
     """The points that cut the request, and when."""
-    return [(s.name.partition(" -> ")[0], s.start) for s in episode.stages] + [("reply", episode.sample.reply_ns)]
+    return [(s.name.partition(" -> ")[0], s.start) for s in episode.stages] + [
+        ("reply", episode.sample.reply_ns)
+    ]

@@ -38,8 +38,15 @@ def episode(e: Episode) -> Figure:
             return
         axes.barh(y[lane], b - a, left=a, height=height, color=colour, edgecolor="white", linewidth=0.5)
         if text and (b - a) * scale > 0.012 * len(text) * (right - left):
-            axes.text((a + b) / 2, y[lane], text, ha="center", va="center", fontsize=7.5,
-                      color="white" if colour in DARK else INK)
+            axes.text(
+                (a + b) / 2,
+                y[lane],
+                text,
+                ha="center",
+                va="center",
+                fontsize=7.5,
+                color="white" if colour in DARK else INK,
+            )
 
     seen: dict[str, str] = {}
     other = iter(OTHERS * 20)
@@ -47,7 +54,9 @@ def episode(e: Episode) -> Figure:
         if s.vcpu[0] == trace.IDLE:
             continue
         name = e.run.name(s.vcpu[0])
-        colour = seen.setdefault(name, GUEST if s.vcpu[0] == e.guest else DRIVES if s.vcpu[0] == DRIVER else next(other))
+        colour = seen.setdefault(
+            name, GUEST if s.vcpu[0] == e.guest else DRIVES if s.vcpu[0] == DRIVER else next(other)
+        )
         bar(f"pCPU {s.cpu}", s.start, s.end, colour, name)
 
     verdicts = _tasks(e, lambda *a: bar(lanes[2], *a))
@@ -55,8 +64,15 @@ def episode(e: Episode) -> Figure:
     for number, s in enumerate(e.stages):
         bar("stages", s.start, s.end, ("#dfe5ec", "#c9d2dd")[number % 2])
         if s.ns > 0.02 * (right - left):
-            axes.text((x(s.start) + x(s.end)) / 2, 0.36, f"{s.ns / scale:.1f}", ha="center", va="bottom", fontsize=8,
-                      fontweight="bold")
+            axes.text(
+                (x(s.start) + x(s.end)) / 2,
+                0.36,
+                f"{s.ns / scale:.1f}",
+                ha="center",
+                va="bottom",
+                fontsize=8,
+                fontweight="bold",
+            )
     for at, name in _labels(e, 0.02 * (right - left)):
         axes.axvline(x(at), color=INK, linewidth=0.5, linestyle=":", zorder=0)
         axes.text(x(at), 0.78, name, fontsize=8, rotation=38, ha="left", va="bottom")
@@ -134,10 +150,14 @@ def beliefs(courses: list[Course], window: tuple[int, int], label: str) -> Figur
     for course in courses:
         colour = kinds.pop(course.kind, None) or next(spare)
         seconds = [(at - window[0]) / 1e9 for at, _ in course.points]
-        axes.step([*seconds, max(seconds[-1], (window[1] - window[0]) / 1e9)],
-                  [*(b for _, b in course.points), course.points[-1][1]],
-                  where="post", color=colour, linewidth=1.8,
-                  label=f"{course.name}: {course.kind}")
+        axes.step(
+            [*seconds, max(seconds[-1], (window[1] - window[0]) / 1e9)],
+            [*(b for _, b in course.points), course.points[-1][1]],
+            where="post",
+            color=colour,
+            linewidth=1.8,
+            label=f"{course.name}: {course.kind}",
+        )
         for at, belief, up in course.crossings:
             axes.plot((at - window[0]) / 1e9, belief, marker="^" if up else "v", color=colour, markersize=7)
     axes.set_xlabel(f"virtual s in the window; {label}")

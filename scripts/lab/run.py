@@ -72,7 +72,8 @@ def prepare(
         kernel_args=_DOM0_ARGS,
         ramdisk=ramdisk,
     )
-    hardware = machine.Hardware(scenario.pcpus, _memory_mb(scenario) + (trace_kb * scenario.pcpus + 1023) // 1024)
+    trace_mb = -(-trace_kb * scenario.pcpus // 1024)
+    hardware = machine.Hardware(scenario.pcpus, _memory_mb(scenario) + trace_mb)
     command = machine.arguments(hardware, boot, interactive=mode == "shell")
     machine.stage(boot, workdir / "machine")
     inputs = {

@@ -203,7 +203,9 @@ def decode(record: Record, clock: Clock) -> Happened | None:
     try:
         return make(head, event, words)
     except IndexError:
-        raise LabError(f"{TRACE}: a record of event {event:#x} has a value that nothing knows: {words}") from None
+        raise LabError(
+            f"{TRACE}: a record of event {event:#x} has a value that nothing knows: {words}"
+        ) from None
 
 
 def _runstate(head, event, w):
@@ -227,8 +229,13 @@ _TAVS = {
     TAVS + 1: (lambda h, _, w: Event(*h, w[1], None if w[2] == NOBODY else w[2], bool(w[3])), 4),
     TAVS + 2: (
         lambda h, _, w: Task(
-            *h, _task(w), _signed(w[3], 32), VERDICTS[w[4] & 0xFF], ROLES[w[4] >> 8 & 0xFF],
-            bool(w[4] >> 16 & 1), bool(w[4] >> 16 & 2),
+            *h,
+            _task(w),
+            _signed(w[3], 32),
+            VERDICTS[w[4] & 0xFF],
+            ROLES[w[4] >> 8 & 0xFF],
+            bool(w[4] >> 16 & 1),
+            bool(w[4] >> 16 & 2),
         ),
         5,
     ),
@@ -237,7 +244,10 @@ _TAVS = {
     TAVS + 5: (lambda h, _, w: Grant(*h, REASONS[w[1]], w[2]), 3),
     TAVS + 6: (lambda h, _, w: Refusal(*h, REFUSALS[w[1]], REASONS[w[2]]), 3),
     TAVS + 7: (lambda h, _, w: Run(*h, REASONS[w[1]], w[2]), 3),
-    TAVS + 8: (lambda h, _, w: End(*h, REASONS[w[1]], ENDS[w[2] & 0xFF], bool(w[2] >> 8), w[3], w[4]), 5),
+    TAVS + 8: (
+        lambda h, _, w: End(*h, REASONS[w[1]], ENDS[w[2] & 0xFF], bool(w[2] >> 8), w[3], w[4]),
+        5,
+    ),
 }
 
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.booted
 
 OUT = paths.OUT / "check" / "trace"
 CAP_NS = 500_000
-SLOP_NS = 100_000      # timers fire up to 50 us late; the records themselves take time
+SLOP_NS = 100_000  # timers fire up to 50 us late; the records themselves take time
 THRESHOLD = 20
 
 SHORT = """
@@ -41,14 +41,21 @@ def traced(tmp_path_factory):
     file = tmp_path_factory.mktemp("short") / "short.toml"
     file.write_text(SHORT)
     known, artifacts = policy.load(), paths.load_artifacts()
-    wanted = {"smoke": (scenario.find("smoke"), "tavs-debug", 16384), "short": (scenario.load(file), "tavs", 4)}
-    jobs = [workers.Job(one, known[name], 1, artifacts, workers.rundir(OUT, one.name, name, 1), True, kb)
-            for one, name, kb in wanted.values()]
+    wanted = {
+        "smoke": (scenario.find("smoke"), "tavs-debug", 16384),
+        "short": (scenario.load(file), "tavs", 4),
+    }
+    jobs = [
+        workers.Job(one, known[name], 1, artifacts, workers.rundir(OUT, one.name, name, 1), True, kb)
+        for one, name, kb in wanted.values()
+    ]
     with Board(Console(file=sys.stderr), len(jobs)) as board:
         outcomes = workers.run_all(jobs, os.cpu_count() or 1, board, Cache(tmp_path_factory.mktemp("cache")))
     for outcome in outcomes:
         assert outcome.run["complete"], outcome.run["error"]
-    return {name: (outcome.run, job.rundir) for name, outcome, job in zip(wanted, outcomes, jobs, strict=True)}
+    return {
+        name: (outcome.run, job.rundir) for name, outcome, job in zip(wanted, outcomes, jobs, strict=True)
+    }
 
 
 @pytest.fixture(scope="session")
@@ -90,7 +97,7 @@ def test_each_boost_that_is_granted_runs_and_ends_once(smoke):
                 case trace.Run():
                     ran.append(h)
                     assert granted is None or h.reason == granted.reason
-                case trace.End() if granted is not None:     # else it began before the trace
+                case trace.End() if granted is not None:  # else it began before the trace
                     ended += 1
                     assert h.reason == granted.reason
                     assert h.used_ns <= CAP_NS + SLOP_NS
@@ -122,7 +129,7 @@ def test_beliefs_have_no_gaps_and_cross_where_it_is_said(smoke):
 def test_vcpus_run_one_at_a_time_and_only_they_switch_tasks(smoke):
     spans = episode.spans_of(smoke.trace.happened)
     for a, b in zip(spans, spans[1:]):
-        assert a.end <= b.start                              # one pCPU
+        assert a.end <= b.start  # one pCPU
     ran = Counter()
     for s in spans:
         ran[s.vcpu[0]] += s.end - s.start
@@ -145,8 +152,9 @@ def test_episodes_and_beliefs_are_told(smoke):
 
 def xenalyze(directory: Path, *words) -> str:
     program = Path(paths.load_artifacts()["tools"]) / "usr/bin/xenalyze"
-    done = subprocess.run([program, "--cpu-hz", "1G", *words, directory / "raw" / trace.TRACE],
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [program, "--cpu-hz", "1G", *words, directory / "raw" / trace.TRACE], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "ERROR" not in done.stderr
     return done.stdout
@@ -154,8 +162,12 @@ def xenalyze(directory: Path, *words) -> str:
 
 def test_xenalyze_counts_and_prints_the_same(smoke):
     summary = xenalyze(smoke.directory, "--summary")
-    domains = {int(number): text for number, text in
-               re.findall(r"^\|-- Domain (\d+) --\|\n(.*?)(?=^\|-- Domain|\Z)", summary, re.M | re.S)}
+    domains = {
+        int(number): text
+        for number, text in re.findall(
+            r"^\|-- Domain (\d+) --\|\n(.*?)(?=^\|-- Domain|\Z)", summary, re.M | re.S
+        )
+    }
     for domid, text in domains.items():
         granted = Counter(h.reason for h in smoke.trace.of(trace.Grant) if h.vcpu[0] == domid)
         assert {r: int(n) for r, n in re.findall(r"boosts for (\w+): (\d+)", text)} == granted
@@ -165,8 +177,14 @@ def test_xenalyze_counts_and_prints_the_same(smoke):
             said.update({what: int(n) for n, what in re.findall(r"(\d+) (\w+)", line)})
         assert said == ends
     dump = xenalyze(smoke.directory, "--dump-all")
-    for kind, word in ((trace.Task, "task"), (trace.Evidence, "evidence"), (trace.Event, "event"),
-                       (trace.Belief, "belief"), (trace.Run, "boost_run"), (trace.Refusal, "boost_refused")):
+    for kind, word in (
+        (trace.Task, "task"),
+        (trace.Evidence, "evidence"),
+        (trace.Event, "event"),
+        (trace.Belief, "belief"),
+        (trace.Run, "boost_run"),
+        (trace.Refusal, "boost_refused"),
+    ):
         assert dump.count(f" tavs:{word} ") == sum(1 for _ in smoke.trace.of(kind)), word
 
 

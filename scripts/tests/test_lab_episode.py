@@ -6,13 +6,27 @@ import re
 
 import pytest
 from lab_fixture import write_raw
-from trace_fixture import BELIEF, END, EVENT, EVIDENCE, GRANT, REFUSED, RUN, pair, record, runstate, task, vcpu, window
+from trace_fixture import (
+    BELIEF,
+    END,
+    EVENT,
+    EVIDENCE,
+    GRANT,
+    REFUSED,
+    RUN,
+    pair,
+    record,
+    runstate,
+    task,
+    vcpu,
+    window,
+)
 
 from lab import beliefs, cli, episode, policy, results, scenario, trace
 from lab.errors import InputError, LabError
 
 US = 1000
-BASE = 1_767_225_700_000_000_000          # of the clock of wire; the counter starts at 1000 there
+BASE = 1_767_225_700_000_000_000  # of the clock of wire; the counter starts at 1000 there
 SERVER, HOG = 0x1_0000_00AA, 0xBB
 
 
@@ -24,23 +38,30 @@ def request(sent_us, wait_us=30):
 
     w = wait_us
     return [
-        runstate(at(-20), 2, "running", "runnable"), runstate(at(-19), 0, "runnable", "running"),
-        record(EVENT, vcpu(1), 9, 0, 0, tsc=at(20)), record(GRANT, vcpu(1), 2, 700, tsc=at(21)),
-        task(at(w - 2), 1, HOG, -100, 0, 1, resumes=True), record(RUN, vcpu(1), 2, 0, tsc=at(w - 1)),
-        runstate(at(w - 1), 0, "running", "blocked"), runstate(at(w), 1, "runnable", "running"),
+        runstate(at(-20), 2, "running", "runnable"),
+        runstate(at(-19), 0, "runnable", "running"),
+        record(EVENT, vcpu(1), 9, 0, 0, tsc=at(20)),
+        record(GRANT, vcpu(1), 2, 700, tsc=at(21)),
+        task(at(w - 2), 1, HOG, -100, 0, 1, resumes=True),
+        record(RUN, vcpu(1), 2, 0, tsc=at(w - 1)),
+        runstate(at(w - 1), 0, "running", "blocked"),
+        runstate(at(w), 1, "runnable", "running"),
         record(EVIDENCE, vcpu(1), HOG, 0, 1, pair(-90, -100), 60_000, tsc=at(w + 48)),
         task(at(w + 50), 1, SERVER, 25, 2, 3),
-        record(EVENT, vcpu(0), 28, 1, 0, tsc=at(w + 120)), record(REFUSED, vcpu(0), 4, 3, tsc=at(w + 121)),
+        record(EVENT, vcpu(0), 28, 1, 0, tsc=at(w + 120)),
+        record(REFUSED, vcpu(0), 4, 3, tsc=at(w + 121)),
         record(EVIDENCE, vcpu(1), SERVER & 0xFFFFFFFF, 1, 0, pair(20, 25), 90_000, tsc=at(w + 130)),
         record(BELIEF, vcpu(1), SERVER & 0xFFFFFFFF, 1, pair(20, 25), 0, tsc=at(w + 131)),
         task(at(w + 135), 1, HOG, -100, 0, 4),
         record(END, vcpu(1), 2, 0 | 1 << 8, 139_000, 561, tsc=at(w + 139)),
-        runstate(at(w + 140), 1, "running", "runnable"), runstate(at(w + 141), 0, "blocked", "running"),
-        runstate(at(w + 200), 0, "running", "blocked"), runstate(at(w + 201), 2, "runnable", "running"),
+        runstate(at(w + 140), 1, "running", "runnable"),
+        runstate(at(w + 141), 0, "blocked", "running"),
+        runstate(at(w + 200), 0, "running", "blocked"),
+        runstate(at(w + 201), 2, "runnable", "running"),
     ]
 
 
-SENT = {1: 1_000, 2: 5_000, 3: 9_000}      # microseconds
+SENT = {1: 1_000, 2: 5_000, 3: 9_000}  # microseconds
 WAIT = {1: 400, 2: 30, 3: 60}
 
 
@@ -73,8 +94,13 @@ def cut(rundir, which, client=None):
 def test_every_microsecond_belongs_to_one_stage(rundir):
     one = cut(rundir, 2)
     assert [(s.name, s.ns) for s in one.stages] == [
-        ("sent -> event", 20_000), ("event -> dispatch", 10_000), ("dispatch -> task", 50_000),
-        ("task -> notify", 70_000), ("notify -> driver", 21_000), ("driver -> reply", 39_000)]
+        ("sent -> event", 20_000),
+        ("event -> dispatch", 10_000),
+        ("dispatch -> task", 50_000),
+        ("task -> notify", 70_000),
+        ("notify -> driver", 21_000),
+        ("driver -> reply", 39_000),
+    ]
     assert sum(s.ns for s in one.stages) == one.latency_ns == 210_000
     assert one.stages[1].ran == {0: 9_000} and one.stages[2].ran == {1: 50_000}
     assert [s.records for s in one.stages] == [0, 5, 2, 1, 7, 1]
@@ -97,12 +123,23 @@ def test_stages_that_only_one_has_are_joined(rundir):
     inside = [h for h in other.happened if not isinstance(h, trace.Task)]
     marks = episode._marks(inside, other.sample, 1)
     assert [name for name, _ in marks] == ["sent", "event", "dispatch", "notify", "driver", "reply"]
-    without = episode.Episode(other.run, "c1", 2, other.sample, 1, [
-        episode.Stage(f"{a} -> {b}", start, end, 0, {}) for (a, start), (b, end) in zip(marks, marks[1:])], [], [])
+    without = episode.Episode(
+        other.run,
+        "c1",
+        2,
+        other.sample,
+        1,
+        [episode.Stage(f"{a} -> {b}", start, end, 0, {}) for (a, start), (b, end) in zip(marks, marks[1:])],
+        [],
+        [],
+    )
     assert episode.compare(one, without) == [
-        ("sent -> event", 20_000, 20_000), ("event -> dispatch", 40_000, 10_000),
-        ("dispatch -> notify", 120_000, 120_000), ("notify -> driver", 21_000, 21_000),
-        ("driver -> reply", 39_000, 39_000)]
+        ("sent -> event", 20_000, 20_000),
+        ("event -> dispatch", 40_000, 10_000),
+        ("dispatch -> notify", 120_000, 120_000),
+        ("notify -> driver", 21_000, 21_000),
+        ("driver -> reply", 39_000, 39_000),
+    ]
 
 
 def test_a_request_without_any_event_is_one_stage(rundir):
@@ -115,11 +152,19 @@ def test_the_story_says_what_happened_in_order(rundir):
     times = [float(at) for at, _ in said]
     assert times == sorted(times)
     text = [text for _, text in said]
-    for expected in ("c1 sends request 2", "event for d1, port 9 from dom0", "boost granted to d1 (net), budget 700.0 us",
-                     "d1 goes on with task bb, not I/O-bound, belief -100", "the boost of d1 begins to run", "d1 runs",
-                     "d1 switches to task 1000000aa, I/O-bound, belief 25", "no boost for dom0 (driver): ahead",
-                     "task 1000000aa is now believed to be I/O-bound (positive)",
-                     "the boost of d1 ends: revoked after 139.0 us, hit", "c1 has the reply"):
+    for expected in (
+        "c1 sends request 2",
+        "event for d1, port 9 from dom0",
+        "boost granted to d1 (net), budget 700.0 us",
+        "d1 goes on with task bb, not I/O-bound, belief -100",
+        "the boost of d1 begins to run",
+        "d1 runs",
+        "d1 switches to task 1000000aa, I/O-bound, belief 25",
+        "no boost for dom0 (driver): ahead",
+        "task 1000000aa is now believed to be I/O-bound (positive)",
+        "the boost of d1 ends: revoked after 139.0 us, hit",
+        "c1 has the reply",
+    ):
         assert text.count(expected) == 1, expected
 
 
@@ -149,7 +194,7 @@ def test_the_commands_print_and_draw(rundir, tmp_path, capsys, suffix, magic):
         for text in (">380.0<", ">dispatch<", ">dom0<", ">revoked<", "tasks of d1"):
             assert text in first.decode(), text
     assert cli.main(["episode", str(rundir), "--worst", "-o", str(picture)]) == 0
-    assert picture.read_bytes() == first                      # the same run, the same bytes
+    assert picture.read_bytes() == first  # the same run, the same bytes
     assert cli.main(["beliefs", str(rundir), "-o", str(picture)]) == 0
     assert picture.read_bytes().startswith(magic) and "CPU-bound" in capsys.readouterr().out
 

@@ -2,13 +2,27 @@
 """Traces: every record as its words say, and nothing that is malformed taken for one."""
 
 import pytest
-from trace_fixture import (BELIEF, END, EVENT, EVIDENCE, GRANT, REFUSED, RUN, TASK, pair, record, runstate, task,
-                           vcpu, window)
+from trace_fixture import (
+    BELIEF,
+    END,
+    EVENT,
+    EVIDENCE,
+    GRANT,
+    REFUSED,
+    RUN,
+    TASK,
+    pair,
+    record,
+    runstate,
+    task,
+    vcpu,
+    window,
+)
 
 from lab import image, policy, scenario, trace
 from lab.errors import LabError
 
-CLOCK = trace.Clock.between((1000, 5_000), (2000, 6_000))     # 1 ns a tick, 4000 ns ahead
+CLOCK = trace.Clock.between((1000, 5_000), (2000, 6_000))  # 1 ns a tick, 4000 ns ahead
 
 
 def decoded(data):
@@ -46,22 +60,30 @@ def test_every_kind_of_record_is_read():
 
 
 def test_what_is_of_no_use_here_is_passed_over():
-    data = (window(0, record(0x28006, 1, 2, tsc=1001), record(0x22003, 5, tsc=1002), record(0x21002, 0, tsc=1003))
-            + window(1, record(0x1F002, 0, 0), record(0x1F002, *[0] * 7, tsc=1004), record(0x81001))
-            + window(0))
+    data = (
+        window(0, record(0x28006, 1, 2, tsc=1001), record(0x22003, 5, tsc=1002), record(0x21002, 0, tsc=1003))
+        + window(1, record(0x1F002, 0, 0), record(0x1F002, *[0] * 7, tsc=1004), record(0x81001))
+        + window(0)
+    )
     assert decoded(data) == []
     assert [(r.cpu, r.event) for r in trace.parse(data)] == [(0, 0x28006), (0, 0x22003), (0, 0x21002)]
 
 
-@pytest.mark.parametrize("data, message", [
-    (b"\1\2\3", "cut off at byte 0"),
-    (record(GRANT, vcpu(1), 0, 5, tsc=1), "no window begins at byte 0"),
-    (window(0, runstate(1000, 1, "blocked", "runnable"))[:-4], "the window at byte 12 is of 16 bytes, 12 are left"),
-    (window(0, record(GRANT, vcpu(1), 0, 5, tsc=1)[:-4]), "the record at byte 12 goes beyond its window"),
-    (window(0, record(GRANT, vcpu(1), 0, tsc=1)), "event 0x22c05 has 2 words instead of 3"),
-    (window(0, record(GRANT, vcpu(1), 4, 0, tsc=1)), "a value that nothing knows"),
-    (window(0, record(TASK, vcpu(1), 1, 0, 0, 3, tsc=1)), "a value that nothing knows"),
-])
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (b"\1\2\3", "cut off at byte 0"),
+        (record(GRANT, vcpu(1), 0, 5, tsc=1), "no window begins at byte 0"),
+        (
+            window(0, runstate(1000, 1, "blocked", "runnable"))[:-4],
+            "the window at byte 12 is of 16 bytes, 12 are left",
+        ),
+        (window(0, record(GRANT, vcpu(1), 0, 5, tsc=1)[:-4]), "the record at byte 12 goes beyond its window"),
+        (window(0, record(GRANT, vcpu(1), 0, tsc=1)), "event 0x22c05 has 2 words instead of 3"),
+        (window(0, record(GRANT, vcpu(1), 4, 0, tsc=1)), "a value that nothing knows"),
+        (window(0, record(TASK, vcpu(1), 1, 0, 0, 3, tsc=1)), "a value that nothing knows"),
+    ],
+)
 def test_a_malformed_trace_is_refused(data, message):
     with pytest.raises(LabError, match=message):
         decoded(data)
@@ -73,9 +95,12 @@ def write(raw, data, clock="1000\t5000\n2000\t6000\n"):
 
 
 def test_pcpus_are_merged_and_losses_counted(tmp_path):
-    write(tmp_path, window(0, runstate(1010, 1, "running", "blocked"), runstate(1030, 2, "runnable", "running"))
-          + window(1, runstate(1020, 3, "running", "blocked"), record(0x1F001, 41, 3 << 16, 1000, 0, tsc=1025))
-          + window(0, record(0x1F001, 1, 3 << 16, 1000, 0, tsc=1040)))
+    write(
+        tmp_path,
+        window(0, runstate(1010, 1, "running", "blocked"), runstate(1030, 2, "runnable", "running"))
+        + window(1, runstate(1020, 3, "running", "blocked"), record(0x1F001, 41, 3 << 16, 1000, 0, tsc=1025))
+        + window(0, record(0x1F001, 1, 3 << 16, 1000, 0, tsc=1040)),
+    )
     found = trace.read(tmp_path)
     assert [h.vcpu[0] for h in found.happened] == [1, 3, 2]
     assert [h.at for h in found.happened] == [5010, 5020, 5030]
@@ -95,4 +120,4 @@ def test_the_tracer_runs_around_the_traffic_source_and_only_if_asked_for():
     wire = next(n for n, line in enumerate(traced) if line.startswith("wire "))
     assert traced[wire - 1] == "tracer start --kb 24 --clock /lab/out/trace-clock.tsv"
     assert traced[wire + 1] == "tracer save --out /lab/out/trace.bin --clock /lab/out/trace-clock.tsv"
-    assert traced[:wire - 1] + traced[wire:wire + 1] + traced[wire + 2:] == plain
+    assert traced[: wire - 1] + traced[wire : wire + 1] + traced[wire + 2 :] == plain

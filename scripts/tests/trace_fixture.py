@@ -32,5 +32,12 @@ def runstate(tsc, domain, old, new):
 
 
 def task(tsc, domain, task, belief=0, verdict=0, role=0, resumes=False, kernel=False):
-    return record(TASK, vcpu(domain), task & 0xFFFFFFFF, task >> 32, belief & 0xFFFFFFFF,
-                  verdict | role << 8 | resumes << 16 | kernel << 17, tsc=tsc)
+    return record(
+        TASK,
+        vcpu(domain),
+        task & 0xFFFFFFFF,
+        task >> 32,
+        belief & 0xFFFFFFFF,
+        verdict | role << 8 | resumes << 16 | kernel << 17,
+        tsc=tsc,
+    )
