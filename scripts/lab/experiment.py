@@ -324,6 +324,14 @@ def _refused(target, measured, found) -> float:
     return float(_statistics(target, found)[0].refused_budget)
 
 
+def _hit(target, measured, found) -> float:
+    """Percent of the boosts during which an I/O-bound task ran: the paper's PBHR."""
+    spent, _ = _statistics(target, found)
+    if not spent.boosts:
+        raise LabError("there was no boost")
+    return 100 * spent.hits / spent.boosts
+
+
 def unit_cost(found: runs.Found, domain: str | None) -> float:
     """CPU time, in ns, of a domain (or, for None, of all) for a unit of its work or a request."""
     run = found.run
@@ -370,7 +378,7 @@ def _hooks(target, measured, found) -> float:
 _MEASURES = {
     "latency": _latency, "ratio": _ratio, "against": _against, "learning": _learning, "share": _share,
     "complete": _complete, "work": _work, "boosted": _boosted, "refused": _refused, "cost": _cost,
-    "hooks": _hooks,
+    "hooks": _hooks, "hit": _hit,
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from .errors import LabError
 _NOW = re.compile(r"\bNOW=(\d+)")
 _START = "task awareness:"
 _DOMAIN = re.compile(r"\bdomain (\d+): .*pbratio=(\d+)")
-_RUN = re.compile(r"\brun=(\d+)us boosted=(\d+)us events=(\d+) off=(\d+) budget=(\d+)")
+_RUN = re.compile(r"\brun=(\d+)us boosted=(\d+)us events=(\d+)\b.* budget=(\d+)\b")
 _BOOSTS = re.compile(r"\bboosts for (\w+): (\d+) \(hit=(\d+) revoked=(\d+) blocked=(\d+) capped=(\d+)\)")
 _TASKS = re.compile(r"\btasks: believed=(\d+) switches=(\d+) pos=(\d+) neg=(\d+) amb=(\d+)")
 
@@ -74,9 +74,8 @@ def _with(d: Domain, line: str) -> Domain:
     """The domain with what one more line says of it."""
     add: dict = {}
     if match := _RUN.search(line):
-        for name, value in zip(("run_us", "boosted_us", "events", None, "refused_budget"), match.groups()):
-            if name:
-                add[name] = getattr(d, name) + int(value)
+        for name, value in zip(("run_us", "boosted_us", "events", "refused_budget"), match.groups()):
+            add[name] = getattr(d, name) + int(value)
     elif match := _BOOSTS.search(line):
         for name, value in zip(("boosts", "hits", "revoked", "blocked", "capped"), match.groups()[1:]):
             add[name] = getattr(d, name) + int(value)

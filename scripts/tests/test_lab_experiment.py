@@ -209,7 +209,7 @@ DUMP = """\
 (XEN) \t  run=900us boosted=0us events=9 off=0 budget=0 ahead=3
 (XEN) \tdomain 1: tracked pbratio=20
 (XEN) \t  [1.0] budget=77us
-(XEN) \t  run={run}us boosted={boosted}us events=50 off=0 budget={refused} ahead=0
+(XEN) \t  run={run}us boosted={boosted}us events=50 budget={refused} ahead=0
 (XEN) \t  boosts for any: {boosts} (hit=3 revoked=2 blocked=1 capped=1)
 (XEN) \t  boosts for net: 2 (hit=2 revoked=1 blocked=1 capped=0)
 (XEN) \t  tasks: believed=1 switches=70 pos=9 neg=1 amb=5 lost=0 kernel=0x10 cur=0x20
@@ -243,6 +243,11 @@ def test_the_budget_is_seen(tmp_path):
     (one.directory / "serial.log").write_text(log(FIRST, SECOND))
     assert value("boosted", one, domain="d1") == 2.0
     assert value("refused", one, domain="d1") == 20
+    assert value("hit", one, domain="d1") == 0
+    (one.directory / "serial.log").write_text(log(FIRST, SECOND).replace("boosts for net: 2 (hit=2", "boosts for net: 2 (hit=0", 1))
+    assert value("hit", one, domain="d1") == pytest.approx(100 * 2 / 10)
+    with pytest.raises(LabError, match="there was no boost"):
+        experiment._hit(target("hit", domain="dom0"), experiment.Results([one]), one)
 
 
 # From the command line
