@@ -448,7 +448,7 @@ def _beliefs(options, out: Console, err: Console) -> int:
     run = episode.load(options.dir)
     courses = beliefs.courses(run, options.domain)
     picture = _picture(
-        options.output or run.directory / "beliefs.svg", episode_plot.beliefs, courses, run.window, run.label
+        options.output or run.directory / "beliefs.svg", episode_plot.beliefs, courses, run
     )
     tables.show_beliefs(out, courses, run)
     out.print(f"picture  {paths.shown(picture)}", highlight=False, soft_wrap=True)

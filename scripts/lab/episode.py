@@ -14,6 +14,7 @@ Where the guest did not switch to a task (it resumed the one that it had), or th
 along without an event of its own, the stages on both sides are one.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from .paths import shown
 DRIVER = 0  # the domain with the back ends
 MARGIN_NS = 60_000
 MAX_LINES = 60
+THRESHOLD = 20  # of belief, unless tavs= says otherwise
+_THRESHOLD = re.compile(r"\bthreshold=(\d+)")
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ class Traced:
     samples: dict[str, list[raw.Sample]]
     window: tuple[int, int]
     trace: trace.Trace
+    threshold: int  # of belief, as Xen was booted
 
     def name(self, domid: int) -> str:
         return "idle" if domid == trace.IDLE else self.names.get(domid, f"domain {domid}")
@@ -108,6 +112,7 @@ def load(place: Path) -> Traced:
         wire.samples,
         wire.window,
         trace.read(directory / "raw"),
+        int(asked[-1]) if (asked := _THRESHOLD.findall(run["policy"]["xen"])) else THRESHOLD,
     )
 
 

@@ -7,7 +7,7 @@ from matplotlib.patches import Patch
 
 from . import trace
 from .beliefs import Course
-from .episode import DRIVER, MARGIN_NS, Episode, cuts, task_name
+from .episode import DRIVER, MARGIN_NS, Episode, Traced, cuts, task_name
 from .plots import INK, WIDTH
 
 GUEST, DRIVES = "#009E73", "#0072B2"
@@ -141,8 +141,9 @@ def _boosts(e: Episode, bar) -> None:
         bar(since, end, BOOSTED if running else GRANTED)
 
 
-def beliefs(courses: list[Course], window: tuple[int, int], label: str) -> Figure:
+def beliefs(courses: list[Course], run: Traced) -> Figure:
     """Degree of belief over time, a line for each task."""
+    window = run.window
     figure = Figure(figsize=(WIDTH, 3.4), layout="constrained")
     axes = figure.add_subplot()
     spare = iter([DRIVES, "#CC79A7", "#E69F00", "#8E6BBF", "#56B4E9", "#999999"] * len(courses))
@@ -160,7 +161,10 @@ def beliefs(courses: list[Course], window: tuple[int, int], label: str) -> Figur
         )
         for at, belief, up in course.crossings:
             axes.plot((at - window[0]) / 1e9, belief, marker="^" if up else "v", color=colour, markersize=7)
-    axes.set_xlabel(f"virtual s in the window; {label}")
+    axes.set_xlabel(f"virtual s in the window; {run.label}")
+    axes.axhline(
+        run.threshold, color=INK, linewidth=0.8, linestyle=":", label=f"believed above {run.threshold}"
+    )
     axes.set_ylabel("degree of belief")
     handles, labels = axes.get_legend_handles_labels()
     if any(c.crossings for c in courses):

@@ -175,6 +175,7 @@ def test_beliefs_follow_the_evidence(rundir):
     assert (server.task, server.kind, server.cpu_ns) == (SERVER, "believed to be I/O-bound", 270_000)
     assert server.points[0] == (BASE, 20) and [b for _, b in server.points] == [20, 25, 25, 25]
     assert [(b, up) for _, b, up in server.crossings] == [(25, True)] * 3
+    assert run.threshold == 20
     with pytest.raises(LabError, match="no evidence"):
         beliefs.courses(run, "h1")
     with pytest.raises(InputError, match="no domain 'x'"):
