@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Our own Linux modules for dom0: each directory tools/linux/NAME with a Kbuild file.
+"""Our own Linux modules: each directory tools/linux/NAME, or guest-tests/modules/NAME, with a Kbuild file.
 
 The headers of Xen that ours adds lie beside the files of a module when it is built.
 """
@@ -14,7 +14,8 @@ PUBLIC = paths.ROOT / "xen/include/public"
 
 
 def sources() -> list[Path]:
-    return sorted(p.parent for p in (paths.ROOT / "tools/linux").glob("*/Kbuild"))
+    return sorted(p.parent for where in ("tools/linux", "guest-tests/modules")
+                  for p in (paths.ROOT / where).glob("*/Kbuild"))
 
 
 def build(series: str = kernel.DEFAULT) -> list[Path]:

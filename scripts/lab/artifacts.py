@@ -44,8 +44,8 @@ class Artifacts:
             raise LabError(f"the {kind} hypervisor is not built: run `make ready`")
         return file
 
-    def dom0_module(self, name: str) -> Path:
-        """One of our modules for dom0."""
+    def our_module(self, name: str) -> Path:
+        """One of our modules, built for the kernel that dom0 runs."""
         for file in self.dom0_modules:
             if file.stem == name:
                 return file

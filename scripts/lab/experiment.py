@@ -324,12 +324,23 @@ def _refused(target, measured, found) -> float:
     return float(_statistics(target, found)[0].refused_budget)
 
 
-def _hit(target, measured, found) -> float:
-    """Percent of the boosts during which an I/O-bound task ran: the paper's PBHR."""
-    spent, _ = _statistics(target, found)
+def hit_ratio(found: runs.Found, name: str | None) -> float:
+    """Percent of a domain's boosts in the window during which an I/O-bound task ran: the paper's PBHR."""
+    domid = _domid(found, name)
+    before, after = xendump.window(found)
+    spent = after.domains[domid] - before.domains[domid]
     if not spent.boosts:
         raise LabError("there was no boost")
     return 100 * spent.hits / spent.boosts
+
+
+def _hit(target, measured, found) -> float:
+    return hit_ratio(found, target.domain)
+
+
+def _boosts(target, measured, found) -> float:
+    """Boosts of the domain in the window."""
+    return float(_statistics(target, found)[0].boosts)
 
 
 def unit_cost(found: runs.Found, domain: str | None) -> float:
@@ -378,7 +389,7 @@ def _hooks(target, measured, found) -> float:
 _MEASURES = {
     "latency": _latency, "ratio": _ratio, "against": _against, "learning": _learning, "share": _share,
     "complete": _complete, "work": _work, "boosted": _boosted, "refused": _refused, "cost": _cost,
-    "hooks": _hooks, "hit": _hit,
+    "hooks": _hooks, "hit": _hit, "boosts": _boosts,
 }  # fmt: skip
 
 

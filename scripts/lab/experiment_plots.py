@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from . import raw
-from .experiment import Plot, Results, figure, unit_cost, work_rate
+from .experiment import Plot, Results, figure, hit_ratio, unit_cost, work_rate
 from .plots import INK, WIDTH, Look, Pictures, _log_ms
 from .runs import Found
 
@@ -113,6 +113,33 @@ def sweep(plot, measured, look, some) -> Figure:
     return figure_
 
 
+def hits(plot, measured, look, some) -> Figure:
+    """Figures 6 and 7 of the paper: boosts that hit, beside the latency of a client (or the reads of a reader)."""
+    figure_ = Figure(figsize=(WIDTH, 3.4), layout="constrained")
+    left, right = figure_.subplots(1, 2)
+    places = range(len(some))
+    ratios = [sum(hit_ratio(f, plot.domain) for f in found) / len(found) for found in some.values()]
+    clients = any(fnmatchcase(c["name"], plot.client) for found in some.values() for c in found[0].run["clients"])
+    if clients:
+        values = [sum(figure(measured.latencies(f, plot.client, None), "mean") for f in found) / len(found)
+                  for found in some.values()]
+    else:
+        values = [sum(work_rate(f, plot.client) for f in found) / len(found) for found in some.values()]
+    for axes, heights, title, form in (
+        (left, ratios, "boosts that hit (PBHR), %", "{:.1f}"),
+        (right, values, "mean latency, virtual ms" if clients else "reads a second", "{:,.3g}"),
+    ):
+        axes.bar(places, heights, 0.62, color=[look.colour(name) for name in some])
+        for place, height in zip(places, heights):
+            axes.annotate(form.format(height), (place, height), xytext=(0, 3), textcoords="offset points",
+                          ha="center", fontsize=8.5)
+        axes.set_title(title)
+        axes.margins(y=0.15)
+        axes.grid(axis="x", visible=False)
+        axes.set_xticks(list(places), [_short(name) for name in some], rotation=20)
+    return figure_
+
+
 def cost(plot, measured, look, some) -> Figure:
     """What a unit of work costs more than under the first policy, in percent."""
     figure_, axes = _one(2.6)
@@ -167,5 +194,5 @@ def _short(name: str) -> str:
 
 _KINDS = {
     "learning": learning, "timeline": timeline, "sweep": sweep, "cost": cost, "groups": groups,
-    "shares": shares, "cdf": cdf,
+    "shares": shares, "cdf": cdf, "hits": hits,
 }  # fmt: skip

@@ -42,7 +42,7 @@ def dom0_image(
     archive = Archive()
     _add_system(archive, artifacts, _SHELL_TOOLS if mode == "shell" else ())
     _add_modules(archive, kmodules.ModuleTree(artifacts.kernel), kmodules.DOM0,
-                 [artifacts.dom0_module(name) for name in policy.modules])
+                 [artifacts.our_module(name) for name in policy.modules])
     archive.add_file("init", ROOT / "guest-tests/dom0/init", 0o755)
     for script in sorted((ROOT / "guest-tests/dom0/hotplug").iterdir()):
         archive.add_file(f"etc/xen/scripts/{script.name}", script, 0o755)
@@ -55,7 +55,7 @@ def dom0_image(
     archive.add_text("lab/banner", _banner(scenario, policy))
     for kernel in sorted({guest.kernel for guest in scenario.guests}):
         archive.add_file(f"lab/vmlinux-{kernel}", artifacts.guest_vmlinux(kernel), 0o644)
-        archive.add_bytes(f"lab/guest-{kernel}.cpio", _guest_base(artifacts, kernel, scenario))
+        archive.add_bytes(f"lab/guest-{kernel}.cpio", _guest_base(artifacts, kernel, scenario, policy))
     for guest in scenario.guests:
         archive.add_text(f"lab/guests/{guest.name}.cfg", guest_config(guest))
         archive.add_text(f"lab/guests/{guest.name}.env",
@@ -184,14 +184,15 @@ def _prepare_disks(guest: Guest) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _guest_base(artifacts: Artifacts, kernel: str, scenario: Scenario) -> bytes:
+def _guest_base(artifacts: Artifacts, kernel: str, scenario: Scenario, policy: Policy) -> bytes:
     """What all guests of a kernel have.  Only programs that run: a new one changes no other run."""
     archive = Archive()
     _add_busybox(archive)
     programs = {workload.run for guest in scenario.guests for workload in guest.workloads}
     extra = [module for name, module in kmodules.OF_WORKLOADS.items() if name in programs]
     _add_modules(archive, kmodules.ModuleTree(artifacts.guest_kernel(kernel)),
-                 (*kmodules.GUEST, *extra))
+                 (*kmodules.GUEST, *extra),
+                 [artifacts.our_module(name) for name in policy.guest_modules])
     archive.add_file("init", ROOT / "guest-tests/guest/init", 0o755)
     for program in sorted(programs):
         archive.add_file(f"lab/bin/{program}", artifacts.workloads / program, 0o755)

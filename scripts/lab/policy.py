@@ -24,9 +24,11 @@ class Policy:
     hypervisor: str = "release"  # release, debug, pristine
     commands: tuple[str, ...] = ()  # xl commands in dom0, once the guests are up
     modules: tuple[str, ...] = ()  # our modules that dom0 loads
+    guest_modules: tuple[str, ...] = ()  # ... and that guests load (or fail to)
 
     def definition(self) -> dict:
-        return {**asdict(self), "commands": list(self.commands), "modules": list(self.modules)}
+        lists = {key: list(value) for key, value in asdict(self).items() if isinstance(value, tuple)}
+        return {**asdict(self), **lists}
 
 
 def load(path: Path = POLICIES) -> dict[str, Policy]:
@@ -36,7 +38,8 @@ def load(path: Path = POLICIES) -> dict[str, Policy]:
     for name, entry in source.data.items():
         modules = entry.get("modules", _MODULES.get(entry["expect"], ()))
         policy = Policy(name=name, **{**entry, "commands": tuple(entry.get("commands", [])),
-                                      "modules": tuple(modules)})
+                                      "modules": tuple(modules),
+                                      "guest_modules": tuple(entry.get("guest_modules", []))})
         if booted(policy.xen) != policy.expect:
             raise source.error(
                 (name, "expect"), f"'{policy.xen}' boots {booted(policy.xen)}, not {policy.expect}"
@@ -76,7 +79,7 @@ def parse(word: str, known: dict[str, Policy]) -> Policy:
         )
     xen, *more = [part.strip() for part in rest.split(";")]
     hypervisor, commands = "release", []
-    modules = _MODULES.get(booted(xen), ())
+    modules, guest_modules = _MODULES.get(booted(xen), ()), ()
     for part in filter(None, more):
         if part.startswith("hypervisor="):
             hypervisor = part.removeprefix("hypervisor=")
@@ -86,6 +89,8 @@ def parse(word: str, known: dict[str, Policy]) -> Policy:
                 )
         elif part.startswith("modules="):
             modules = tuple(part.removeprefix("modules=").replace(",", " ").split())
+        elif part.startswith("guest-modules="):
+            guest_modules = tuple(part.removeprefix("guest-modules=").replace(",", " ").split())
         elif part.startswith("xl "):
             commands.append(part)
         else:
@@ -98,4 +103,5 @@ def parse(word: str, known: dict[str, Policy]) -> Policy:
         hypervisor=hypervisor,
         commands=tuple(commands),
         modules=modules,
+        guest_modules=guest_modules,
     )

@@ -364,11 +364,11 @@ def _client(source: Source, where: tuple, entry: dict, guests: dict[str, Guest])
         raise source.error(
             where + ("bytes",), f"echo cuts TCP's stream into messages of {Client.bytes} bytes"
         )
-    rest = {k: v for k, v in entry.items() if k not in ("guest", "workload", "think_ms")}
+    rest = {k: v for k, v in entry.items() if k not in ("guest", "workload", "port", "think_ms")}
     return Client(
         guest=guest.name,
         workload=wanted,
-        addr=f"{guest.ip}:{server.port}",
+        addr=f"{guest.ip}:{entry.get('port', server.port)}",
         proto=server.proto,
         think_ms=(low, high),
         **rest,

@@ -83,6 +83,7 @@ struct machine {
     struct tavs_portmap *map;
     unsigned int bits;
     int64_t now;
+    bool told, wanted;
 };
 
 static struct xen_tavs_packet packet_of(const char *word)
@@ -126,7 +127,10 @@ static void play(struct machine *m, const char *script)
           word = strtok_r(NULL, " ", &save) )
     {
         if ( !strcmp(word, "in") )
+        {
             tavs_tasks_in(&m->tasks, m->now);
+            m->told = false;
+        }
         else if ( !strcmp(word, "out") || !strcmp(word, "block") )
         {
             tavs_tasks_out(&m->tasks, &params, KERNEL, m->now, *word == 'b');
@@ -140,7 +144,10 @@ static void play(struct machine *m, const char *script)
         {
             struct xen_tavs_packet packet = packet_of(word);
 
-            tavs_slice_note(&m->slice, &packet);
+            if ( !m->told )
+                tavs_slice_served(&m->slice);
+            m->told = true;
+            m->wanted = tavs_slice_note(&m->slice, m->map, m->bits, &packet);
             tavs_tasks_event(&m->tasks, &params, m->now);
         }
         else if ( strlen(word) == 1 && *word >= 'A' && *word <= 'Z' )
@@ -369,6 +376,46 @@ static void test_learning(void)
     free(m.map);
 }
 
+/*
+ * A packet for an I/O-bound task behind one that is for none: whether it is
+ * worth a boost depends on who came first in such slices.
+ */
+static void test_behind(void)
+{
+    struct machine m;
+    unsigned int i;
+
+    setup(&m, 2);
+    play(&m, SETTING "u7 in +70 a +80 z +900 out u8 in +70 y +900 z +900 out");
+
+    play(&m, "u7");
+    check(m.wanted, "behind", "alone");
+    play(&m, "in +70 a +80 z +900 out u8");
+    check(!m.wanted, "behind", "for the CPU-bound task");
+    play(&m, "u7");
+    check(m.wanted, "behind", "not tried");
+    play(&m, "in +70 y +900 z +900 out u8 u7");
+    check(!m.wanted, "behind", "tried again though it failed");
+    play(&m, "in +70 y +900 z +900 out u7 u8 u7");
+    check(!m.wanted, "behind", "both ahead and behind: was wanted before");
+    play(&m, "in +70 a +80 z +900 out u7");
+    check(m.wanted, "behind", "alone again");
+    play(&m, "in +70 a +80 z +900 out");
+
+    /* Told of it, but has run since: no more ahead. */
+    play(&m, "u8 in +9000 out u7");
+    check(m.wanted, "behind", "what was ahead is served");
+    play(&m, "in +70 a +80 z +900 out");
+
+    /* Packets that wake up nobody are not in the way. */
+    for ( i = 0; i < 4; i++ )
+        play(&m, "u9 u7 in +70 a +80 z +900 out");
+    play(&m, "u9 u7");
+    check(m.wanted, "behind", "behind what wakes up nobody");
+    check(counter(&m, "u7") == 1, "behind", "port 7 is %d", counter(&m, "u7"));
+    free(m.map);
+}
+
 static void put(struct xen_tavs_ring *ring, uint16_t domid, uint8_t protocol,
                 uint16_t port)
 {
@@ -511,7 +558,11 @@ static void fuzz_ring(unsigned long iterations)
             check(tavs_packet_valid(&got[j]), "fuzz", "invalid packet");
             check(value >= -(1 << (bits - 1)) && value < 1 << (bits - 1),
                   "fuzz", "a counter of %u bits is %d", bits, value);
-            tavs_slice_note(&slice, &got[j]);
+            tavs_slice_note(&slice, map, bits, &got[j]);
+            check(slice.worth >= -2 && slice.worth <= 1, "fuzz",
+                  "worth is %d", slice.worth);
+            if ( !(rnd() % 4) )
+                tavs_slice_served(&slice);
             if ( !(rnd() % 4) )
                 tavs_slice_learn(&slice, map, bits,
                                  TAVS_OUTCOME_IO + rnd() % 3);
@@ -656,6 +707,7 @@ int main(int argc, char *argv[])
     test_cases();
     test_bits();
     test_learning();
+    test_behind();
     test_ring();
     test_frames();
     fuzz_ring(iterations);

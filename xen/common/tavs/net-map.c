@@ -187,9 +187,11 @@ static void set(struct tavs_portmap *m, unsigned int bits,
     *stored = (*stored & ~(0xf << shift)) | ((~value & 0xf) << shift);
 }
 
-void tavs_slice_note(struct tavs_slice *s,
-                     const struct xen_tavs_packet *packet)
+bool tavs_slice_note(struct tavs_slice *s, const struct tavs_portmap *m,
+                     unsigned int bits, const struct xen_tavs_packet *packet)
 {
+    bool io = tavs_portmap_get(m, bits, packet) >= 0;
+
     if ( !s->any )
     {
         s->packet = *packet;
@@ -197,6 +199,24 @@ void tavs_slice_note(struct tavs_slice *s,
     }
     else if ( !same(&s->packet, packet) )
         s->several = true;
+
+    if ( !io )
+    {
+        s->other = true;
+        return false;
+    }
+
+    if ( !s->other )
+        return true;
+
+    s->behind = true;
+
+    return s->worth >= 0;
+}
+
+void tavs_slice_served(struct tavs_slice *s)
+{
+    s->other = false;
 }
 
 void tavs_slice_learn(struct tavs_slice *s, struct tavs_portmap *m,
@@ -207,7 +227,12 @@ void tavs_slice_learn(struct tavs_slice *s, struct tavs_portmap *m,
             tavs_portmap_get(m, bits, &s->packet) +
             (outcome == TAVS_OUTCOME_IO ? 1 : -1));
 
-    s->any = s->several = false;
+    if ( s->behind && outcome == TAVS_OUTCOME_IO && s->worth < 1 )
+        s->worth++;
+    if ( s->behind && outcome == TAVS_OUTCOME_OTHER && s->worth > -2 )
+        s->worth--;
+
+    s->any = s->several = s->other = s->behind = false;
 }
 
 /*

@@ -73,11 +73,19 @@ struct tavs_portmap {
     uint8_t counter[2][TAVS_PORTS / 2];
 };
 
-/* Which of a slice's packets it was that woke up who ran next. */
+/* The packets that may have woken up who runs next. */
 struct tavs_slice {
     struct xen_tavs_packet packet;
     bool any;                   /* there was one */
     bool several;               /* ... and others for another port */
+    bool other;                 /* one was not for an I/O-bound task */
+    bool behind;                /* ... and a later one is for such a task */
+
+    /*
+     * Is a boost for one behind others worth it?  From 0 on; -2 to 1.  Learned
+     * from slice to slice.
+     */
+    int8_t worth;
 };
 
 bool tavs_packet_valid(const struct xen_tavs_packet *packet);
@@ -89,9 +97,12 @@ bool tavs_packet_valid(const struct xen_tavs_packet *packet);
 int tavs_portmap_get(const struct tavs_portmap *m, unsigned int bits,
                      const struct xen_tavs_packet *packet);
 
-/* A packet came in this slice. */
-void tavs_slice_note(struct tavs_slice *s,
-                     const struct xen_tavs_packet *packet);
+/* A packet came in this slice: is it one to boost for? */
+bool tavs_slice_note(struct tavs_slice *s, const struct tavs_portmap *m,
+                     unsigned int bits, const struct xen_tavs_packet *packet);
+
+/* The vCPU has run: what came until now is not ahead of what comes next. */
+void tavs_slice_served(struct tavs_slice *s);
 
 /* It is known what they were for: learn from it, and begin a new slice. */
 void tavs_slice_learn(struct tavs_slice *s, struct tavs_portmap *m,

@@ -45,6 +45,17 @@
  *   - Packets that are neither TCP nor UDP are for the kernel of the guest.
  *     They are not recorded, so their events boost nobody.
  *
+ *   A packet for an I/O-bound task may stand behind one that is for none, of
+ *   which the vCPU was told but for which it was not boosted.  Then the guest
+ *   wakes up both tasks, and which of them runs first is the guest's choice
+ *   (Linux' CFS tends to the one that was woken up first).  If it is the
+ *   CPU-bound one, the boost ends at once, and was for nothing.  One more
+ *   counter, of 2 bits and beginning with a boost, learns from such slices
+ *   what becomes of them, whether they were boosted or not, and decides.
+ *   (The guests of the paper had a scheduler that prefers who sleeps much.)
+ *   It is one for the vCPU: packets that wake up nobody, however many there
+ *   are, are not in the way, and do not make it seem so.
+ *
  *   A guest with several vCPUs has a portmap for each: it is the event's vCPU
  *   whose next task is looked at, and which is boosted.  A packet whose task
  *   runs on another vCPU teaches nothing and earns nothing.
@@ -114,12 +125,9 @@ static bool note(struct tavs_vcpu *tv, const struct xen_tavs_packet *packets,
     ASSERT(spin_is_locked(&tv->lock));
 
     for ( i = 0; i < num; i++ )
-    {
-        tavs_slice_note(&tv->slice, &packets[i]);
-        if ( tavs_portmap_get(tv->ports, ACCESS_ONCE(tavs_portmap_bits),
-                              &packets[i]) >= 0 )
+        if ( tavs_slice_note(&tv->slice, tv->ports,
+                             ACCESS_ONCE(tavs_portmap_bits), &packets[i]) )
             wanted = true;
-    }
 
     return wanted;
 }
@@ -159,6 +167,8 @@ enum tavs_net_verdict tavs_net_sent(struct domain *driver, struct vcpu *v)
         return TAVS_NET_NO;
 
     spin_lock_irqsave(&tv->lock, flags);
+    if ( !tv->told )
+        tavs_slice_served(&tv->slice);
     wanted = note(tv, packets, num);
     if ( incomplete )
         tv->slice.several = true;
@@ -268,6 +278,7 @@ int tavs_ring_op(const struct xen_tavs_ring_op *op)
     struct tavs_net *net;
     struct guest_area area = {}, old;
     unsigned long flags;
+    bool had;
     int rc;
 
     BUILD_BUG_ON(sizeof(*op) != 16);
@@ -311,10 +322,12 @@ int tavs_ring_op(const struct xen_tavs_ring_op *op)
     net->packets.lost = 0;
     spin_unlock_irqrestore(&net->lock, flags);
 
+    had = old.map;
     unmap_guest_area(current, &old);
 
-    printk(XENLOG_G_INFO "%pd tells %s packets for other domains\n", d,
-           area.map ? "of" : "nothing more of");
+    if ( had != !!area.map )
+        printk(XENLOG_G_INFO "%pd tells %s packets for other domains\n", d,
+               area.map ? "of" : "nothing more of");
 
     return 0;
 }
