@@ -160,6 +160,79 @@ def odd(tmp_path_factory):
             for name, outcome in zip(wanted, outcomes, strict=True)}
 
 
+VIF = MINIMAL.replace("memory_mb", "vif = true\nmemory_mb")
+
+
+@pytest.fixture(scope="session")
+def told(tmp_path_factory):
+    """The ring of packets: written to by a hostile dom0, asked for by guests; our module comes and goes."""
+    directory = tmp_path_factory.mktemp("told")
+    known = policy.load()
+    file = directory / "churn.toml"
+    file.write_text(VIF.format(limit=90, pcpus=1, memory=128))
+    wanted = {
+        "fuzz": (scenario.find("smoke"), policy.parse(
+            "fuzz=sched=tavs; hypervisor=debug; modules=xen-tavs-fuzz; guest-modules=xen-tavs-net", known)),
+        "churn": (scenario.load(file), policy.parse(
+            "churn=sched=tavs; hypervisor=debug; "
+            "xl network-attach d1 bridge=br0,script=/etc/xen/scripts/vif; "
+            "xl network-detach d1 1; "
+            "xl list && rmmod xen_tavs_net; "
+            "xl list && insmod /lab/modules/xen-tavs-net.ko; "
+            "xl list && rmmod xen_tavs_net; "
+            "xl list && insmod /lab/modules/xen-tavs-net.ko; "
+            "xl list && dmesg | grep tavs", known)),
+        "other": (scenario.load(file), policy.parse(
+            "other=sched=credit; hypervisor=pristine; modules=xen-tavs-net; xl list && dmesg | grep tavs", known)),
+    }
+    outcomes = measure(wanted.values(), OUT / "told", tmp_path_factory)
+    return {name: (outcome.run, workers.rundir(OUT / "told", wanted[name][0].name, wanted[name][1].name, 1))
+            for name, outcome in zip(wanted, outcomes, strict=True)}
+
+
+def test_a_hostile_driver_domain_hurts_nobody(told):
+    run, directory = told["fuzz"]
+    assert run["complete"], run["error"]
+    assert all(c["whole"]["n"] == 10 and c["whole"]["lost"] == 0 for c in run["clients"])
+    log = (directory / "serial.log").read_text(errors="replace")
+    assert [line for line in log.splitlines() if COMPLAINT.search(line)] == []
+    assert "xen_tavs_fuzz: begins; Xen says 0" in log
+    # Xen looked at it, and saw all kinds of nonsense.
+    counts = [dict(re.findall(r"(\w+)=(\d+)", line)) for line in log.splitlines() if "  packets: " in line]
+    assert int(counts[-1]["taken"]) > 1000 and int(counts[-1]["nonsense"]) > 100 and int(counts[-1]["overrun"]) > 10
+
+
+def test_a_guest_may_not_tell_of_packets(told):
+    _, directory = told["fuzz"]
+    for guest in ("pv1", "pvh1"):
+        console = (directory / f"raw/console/{guest}.log").read_text(errors="replace")
+        assert "xen_tavs_net: Xen does not take the ring: -1" in console
+        assert "@warning cannot load xen-tavs-net.ko" in console
+
+
+def test_interfaces_and_our_module_come_and_go(told):
+    run, directory = told["churn"]
+    assert run["complete"], run["error"]
+    log = (directory / "raw/policy.log").read_text()
+    for vif in ("vif1.0", "vif1.1"):
+        assert re.search(rf"{vif}: xen_tavs_net: tells of packets for domain 1$", log, re.M)
+        assert re.search(rf"{vif}: xen_tavs_net: tells nothing more of it$", log, re.M)
+    assert log.count("xen_tavs_net: Xen is told of packets for guests") == 3
+    assert log.count("xen_tavs_net: told Xen of ") == 2
+    serial = (directory / "serial.log").read_text(errors="replace")
+    assert serial.count("d0 tells of packets for other domains") == 3
+    assert serial.count("d0 tells nothing more of packets for other domains") >= 2
+    assert [line for line in serial.splitlines() if COMPLAINT.search(line)] == []
+
+
+def test_our_module_does_nothing_where_xen_is_not_ours(told):
+    run, directory = told["other"]
+    assert run["complete"], run["error"]
+    log = (directory / "raw/policy.log").read_text()
+    assert "xen_tavs_net: this Xen has no task-aware scheduler: nothing to do" in log
+    assert "tells of packets" not in log
+
+
 def test_a_scheduler_that_is_not_the_one_asked_for_is_refused(odd):
     run, _ = odd["fallback"]
     assert run["error"]["message"] == "the scheduler 'credit2' runs, not 'tavs' that the policy asks for"
