@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from . import raw
+from .errors import LabError
 from .experiment import Plot, Results, figure, hit_ratio, unit_cost, work_rate
 from .plots import INK, WIDTH, Look, Pictures, _log_ms
 from .runs import Found
@@ -113,12 +114,20 @@ def sweep(plot, measured, look, some) -> Figure:
     return figure_
 
 
+def _mean_hit_ratio(found: list[Found], domain: str | None) -> float | None:
+    """None: nobody boosts, or counts it."""
+    try:
+        return sum(hit_ratio(one, domain) for one in found) / len(found)
+    except LabError:
+        return None
+
+
 def hits(plot, measured, look, some) -> Figure:
     """Figures 6 and 7 of the paper: boosts that hit, beside the latency of a client (or the reads of a reader)."""
     figure_ = Figure(figsize=(WIDTH, 3.4), layout="constrained")
     left, right = figure_.subplots(1, 2)
     places = range(len(some))
-    ratios = [sum(hit_ratio(f, plot.domain) for f in found) / len(found) for found in some.values()]
+    ratios = [_mean_hit_ratio(found, plot.domain) for found in some.values()]
     clients = any(fnmatchcase(c["name"], plot.client) for found in some.values() for c in found[0].run["clients"])
     if clients:
         values = [sum(figure(measured.latencies(f, plot.client, None), "mean") for f in found) / len(found)
@@ -129,10 +138,10 @@ def hits(plot, measured, look, some) -> Figure:
         (left, ratios, "boosts that hit (PBHR), %", "{:.1f}"),
         (right, values, "mean latency, virtual ms" if clients else "reads a second", "{:,.3g}"),
     ):
-        axes.bar(places, heights, 0.62, color=[look.colour(name) for name in some])
+        axes.bar(places, [height or 0 for height in heights], 0.62, color=[look.colour(name) for name in some])
         for place, height in zip(places, heights):
-            axes.annotate(form.format(height), (place, height), xytext=(0, 3), textcoords="offset points",
-                          ha="center", fontsize=8.5)
+            axes.annotate("no boosts" if height is None else form.format(height), (place, height or 0),
+                          xytext=(0, 3), textcoords="offset points", ha="center", fontsize=8.5)
         axes.set_title(title)
         axes.margins(y=0.15)
         axes.grid(axis="x", visible=False)

@@ -244,6 +244,7 @@ def test_the_budget_is_seen(tmp_path):
     assert value("boosted", one, domain="d1") == 2.0
     assert value("refused", one, domain="d1") == 20
     assert value("hit", one, domain="d1") == 0
+    assert value("boosts", one, domain="d1") == 10
     (one.directory / "serial.log").write_text(log(FIRST, SECOND).replace("boosts for net: 2 (hit=2", "boosts for net: 2 (hit=0", 1))
     assert value("hit", one, domain="d1") == pytest.approx(100 * 2 / 10)
     with pytest.raises(LabError, match="there was no boost"):
