@@ -395,9 +395,13 @@ void tavs_net_dump_vcpu(struct vcpu *v)
             };
             int value;
 
-            /* Most are as they began. */
-            if ( !tv->ports->counter[i][port / 2] )
+            /* Most are as they began: 16 of them at a time. */
+            if ( !(port % 16) &&
+                 !*(const uint64_t *)&tv->ports->counter[i][port / 2] )
+            {
+                port += 15;
                 continue;
+            }
 
             value = tavs_portmap_get(tv->ports, 4, &packet);
             if ( value != -1 )
