@@ -129,8 +129,12 @@
  *     their tasks not tracked: a boost would take the siblings along.
  *   - The work that the driver domain does for a guest is charged to the
  *     driver domain, as with credit.
- *   - Any I/O event counts, also one that only the guest kernel handles, such
- *     as that a packet was sent.  It boosts for a whole cap.
+ *   - Where no driver domain tells of packets, or correlation is off, any I/O
+ *     event counts, also one that only the guest kernel handles, such as that
+ *     a packet was sent.  It boosts for a whole cap.
+ *   - What came for others while a guest was not boosted is ahead of a packet
+ *     for its I/O-bound task: the guest handles it first.  So in a flood such a
+ *     task waits as it does under credit (net.c, 2.).
  *
  * 9. What went wrong before, and what answers it
  *
