@@ -169,7 +169,7 @@ def told(tmp_path_factory):
     directory = tmp_path_factory.mktemp("told")
     known = policy.load()
     file = directory / "churn.toml"
-    file.write_text(VIF.format(limit=90, pcpus=1, memory=128))
+    file.write_text(VIF.format(limit=90, pcpus=1, memory=128, workload='run = "hog"'))
     wanted = {
         "fuzz": (scenario.find("smoke"), policy.parse(
             "fuzz=sched=tavs; hypervisor=debug; modules=xen-tavs-fuzz; guest-modules=xen-tavs-net", known)),
