@@ -396,6 +396,90 @@ static void test_random(void)
     check(true, "random", "");
 }
 
+/*
+ * The inspection window (3.3.1).  `a` is I/O-bound, others are not.  What is
+ * found for each size of the window, 1 to 8, as a bit string.
+ */
+static const struct {
+    const char *name;
+    const char *script;
+    const char *found;
+} windows[] = {
+    /*
+     * The paper's example: T1 asks for the 100th block, T2 for the 200th; the
+     * driver handles both requests while T2 runs; the window's size is two.
+     */
+    { "both requests are handled while T2 runs", "a b", "01111111" },
+    { "the 100th block alone, at once", "a", "11111111" },
+    { "the 200th block alone: T1 is too far back", "a b c b", "00011111" },
+
+    { "nobody is I/O-bound", "b c d e b c d e", "00000000" },
+    { "who runs counts", "b c a", "11111111" },
+    { "three are looked at", "a b c", "00111111" },
+    { "... and not the fourth", "a b c d", "00011111" },
+    { "the eighth", "a b c d e b c d", "00000001" },
+    { "the ninth is forgotten", "a b c d e b c d e", "00000000" },
+    { "the kernel's page table is no task", "a k b k", "01111111" },
+    { "who comes back after idle counts once", "a b block in b", "01111111" },
+    { "who is scheduled again counts again", "a b c b c", "00001111" },
+    { "who was torn down asks for nothing", "a b !a", "00000000" },
+};
+
+static void test_window(void)
+{
+    unsigned int i, size;
+
+    for ( i = 0; i < sizeof(windows) / sizeof(windows[0]); i++ )
+    {
+        struct tavs_tasks t;
+        int64_t now = 0;
+        unsigned int n;
+
+        tavs_tasks_init(&t);
+        check(!tavs_tasks_inspect(&t, &paper, TAVS_WINDOW_MAX),
+              windows[i].name, "somebody waits, before anybody ran");
+
+        play(&t, &paper, "in b", &now);
+        for ( n = 0; n < 10; n++ )
+            play(&t, &paper, "event +100 a +100 b +900", &now);
+        play(&t, &paper, "c d e b c d e b", &now);
+        play(&t, &paper, windows[i].script, &now);
+
+        for ( size = 1; size <= TAVS_WINDOW_MAX; size++ )
+            check(tavs_tasks_inspect(&t, &paper, size) ==
+                  (windows[i].found[size - 1] == '1'),
+                  windows[i].name, "window of %u", size);
+
+        check(!tavs_tasks_inspect(&t, &paper, 0), windows[i].name,
+              "something is found in nothing");
+        check(tavs_tasks_inspect(&t, &paper, 1000) ==
+              (windows[i].found[TAVS_WINDOW_MAX - 1] == '1'),
+              windows[i].name, "beyond the longest window");
+    }
+}
+
+/* What is believed as the window is looked at counts. */
+static void test_window_belief(void)
+{
+    struct tavs_tasks t;
+    int64_t now = 0;
+    unsigned int i;
+
+    tavs_tasks_init(&t);
+    play(&t, &paper, "in b", &now);
+    for ( i = 0; i < 5; i++ )
+    {
+        check(!tavs_tasks_inspect(&t, &paper, 3), "window, belief",
+              "not yet believed after %u", i);
+        play(&t, &paper, "event +100 a +100 b +900", &now);
+    }
+    check(tavs_tasks_inspect(&t, &paper, 3), "window, belief", "believed");
+
+    play(&t, &paper, "a +900 b", &now);
+    check(!tavs_tasks_inspect(&t, &paper, 3), "window, belief",
+          "believed no more");
+}
+
 int main(void)
 {
     test_cases();
@@ -405,6 +489,8 @@ int main(void)
     test_age();
     test_churn();
     test_random();
+    test_window();
+    test_window_belief();
 
     printf("%s: %u checks, %u failures\n", failures ? "FAILURE" : "SUCCESS",
            checks, failures);
