@@ -20,7 +20,7 @@ from .cpio import Archive
 from .errors import LabError
 from .paths import ROOT
 from .policy import Policy
-from .scenario import Dom0, Guest, Scenario, Workload, mixed_seed
+from .scenario import Disk, Dom0, Guest, Scenario, Workload, mixed_seed
 
 # Toolstack programs that dom0 runs, as installed below the toolstack's prefix.
 _TOOLSTACK = ("sbin/xl", "sbin/xenstored", "sbin/xenconsoled", "lib/xen/bin/xen-init-dom0",
@@ -41,7 +41,9 @@ def dom0_image(
     """The archive for one run; `mode` is "measure" or "shell"."""
     archive = Archive()
     _add_system(archive, artifacts, _SHELL_TOOLS if mode == "shell" else ())
-    _add_modules(archive, kmodules.ModuleTree(artifacts.kernel), kmodules.DOM0,
+    backends = {disk.backend for guest in scenario.guests for disk in guest.disks}
+    _add_modules(archive, kmodules.ModuleTree(artifacts.kernel),
+                 (*kmodules.DOM0, *(["null_blk"] if "null" in backends else [])),
                  [artifacts.our_module(name) for name in policy.modules])
     archive.add_file("init", ROOT / "guest-tests/dom0/init", 0o755)
     for script in sorted((ROOT / "guest-tests/dom0/hotplug").iterdir()):
@@ -173,15 +175,37 @@ def _prepare_disks(guest: Guest) -> str:
     """A script that makes the loop devices behind the guest's disks."""
     lines = ["#!/bin/sh", "set -e", "mkdir -p /run/disks"]
     for disk in guest.disks:
-        image = f"/run/disks/{guest.name}-{disk.name}.img"
+        link = f"/run/disks/{guest.name}-{disk.name}"
+        if disk.backend == "null":
+            lines += _prepare_null(disk, link)
+            continue
+        image = f"{link}.img"
         # Written, not sparse: a hole would be read without touching the file's pages.
         lines += [
             f"dd if=/dev/zero of={image} bs=1M count={disk.size_mb} 2>/dev/null",
             "loop=$(losetup -f)",
             f"losetup $loop {image}",
-            f"ln -s $loop /run/disks/{guest.name}-{disk.name}",
+            f"ln -s $loop {link}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _prepare_null(disk: Disk, link: str) -> list[str]:
+    """A disk that holds what is written, and answers one request after the other, each late."""
+    attributes = {
+        "size": disk.size_mb, "memory_backed": 1, "submit_queues": 1, "hw_queue_depth": 1,
+        "irqmode": 2, "completion_nsec": disk.latency_us * 1000, "power": 1,
+    }
+    return [
+        "config=/sys/kernel/config",
+        "[ -d $config/nullb ] || mount -t configfs none $config",
+        f"null=$config/nullb/{Path(link).name}",
+        "mkdir $null",
+        *(f"echo {value} > $null/{name}" for name, value in attributes.items()),
+        "device=/dev/nullb$(cat $null/index)",
+        f"dd if=/dev/zero of=$device bs=1M count={disk.size_mb} oflag=direct 2>/dev/null",
+        f"ln -s $device {link}",
+    ]
 
 
 def _guest_base(artifacts: Artifacts, kernel: str, scenario: Scenario, policy: Policy) -> bytes:

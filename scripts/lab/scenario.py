@@ -24,7 +24,8 @@ BUSY = ("hog", "storm", "evader", "crowd", "pingpong", "loopback")
 class Disk:
     name: str  # as the guest sees it: xvda
     size_mb: int = 64
-    backend: str = "loop"
+    backend: str = "loop"  # RAM behind a loop device; null: RAM that takes its time
+    latency_us: int = 0  # of a null one
     persistent: bool = False  # persistent grants
 
 

@@ -206,7 +206,7 @@ DUMP = """\
 (XEN) \tpbratio            = 125 permille
 (XEN) \tdomain 0: not tracked driver pbratio=125
 (XEN) \t  [0.0] budget=500us
-(XEN) \t  run=900us boosted=0us events=9 off=0 budget=0 ahead=3
+(XEN) \t  run=900us boosted=0us events=9 budget=0 ahead=3
 (XEN) \tdomain 1: tracked pbratio=20
 (XEN) \t  [1.0] budget=77us
 (XEN) \t  run={run}us boosted={boosted}us events=50 budget={refused} ahead=0

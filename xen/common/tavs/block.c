@@ -28,52 +28,22 @@
  *
  *   With persistent grants nothing is mapped for a request, and a copy to a
  *   page of the guest is only made when the block is there already: too late
- *   to ask the window.  So the request is taken to be sent when the front end
- *   notifies the back end: if the window has an I/O-bound task then, the
- *   channel is marked.  An event that comes back through a marked channel is
- *   the completion.
- *
- *   Rings save notifications, both ways: several requests and no notification
- *   while the back end is busy, several completions and one event.  So marks
- *   are counted loosely: a notification for an I/O-bound task adds two, one
- *   for others takes one, an event takes one, and there are never more than
- *   three.  Two completions whose requests were not notified of are not
- *   missed, and a task that stops reading leaves no more than three behind.
- *
- *   Each queue of a device has a channel, and so marks, of its own.
- *
- * 4. Which of the two; and which channel is no block device's at all
- *
- *   The front end of a network interface notifies of what it sends, and is
- *   told when that has gone.  Such an event is for nobody who waits.  What
- *   tells it from a completed read is where the data went since the driver
- *   domain's last event: a sent packet is copied, or mapped read-only, *from*
- *   the guest.  So per channel:
- *
- *     leaves  votes: +1 where data only left the guest, -1 where none moved
- *             (persistent grants), -2 where data only came in.  While it is
- *             above 0 the channel earns no boost and uses up none of what
- *             block completions left.  Where packets were announced (net.c)
- *             the channel is that of a network interface: the highest vote.
- *     maps    counts reads that unmapped something.  From 2 on it is known
- *             what each read does (2.), and marks are not looked at: an event
- *             without a tagged page is for a write, or for another task.
- *
- *   Both forget, so a channel may change its use.  A block device that is
- *   only written to ends up like the network's sending half.
+ *   to ask the window.  So the event channel carries the hint: channel.c, 1.
+ *   Which of the two ways a channel needs, and which channel is no block
+ *   device's at all, is told from what moves before an event: channel.c, 2.
  *
  *   What moved is kept for the latest driver domain that moved something for
  *   a guest.  With several of them the evidence of one may be lost to another:
  *   a boost too few, or too many.
  *
- * 5. Trust
+ * 4. Trust
  *
  *   All of it is counted by Xen from what domains do; nothing is read from
  *   their memory.  A guest can mark its own channels and spend its own budget.
  *   A driver domain can have a guest boosted for nothing, within that guest's
  *   budget; it can do so by sending packets as well.
  *
- * 6. Locking
+ * 5. Locking
  *
  *   tavs_grant_map() and tavs_grant_unmap() run with locks of the grant table
  *   held.  They take the lock of the tasks, which is a leaf, and never a
@@ -85,24 +55,8 @@
 #include <xen/lib.h>
 #include <xen/sched.h>
 
+#include "channel.h"
 #include "private.h"
-
-/* What a driver domain moved since its last event: bits of tavs_domain.moved */
-#define MOVED_WANTED    0       /* unmapped: was read into, and waited for */
-#define MOVED_READ      1       /* unmapped: was read into */
-#define MOVED_WRITTEN   2       /* unmapped: was read-only */
-#define MOVED_FROM      3       /* copied from the guest */
-#define MOVED_TO        4       /* copied to the guest */
-
-#define MASK(bit)       (1UL << MOVED_ ## bit)
-#define MOVED_IN        (MASK(WANTED) | MASK(READ) | MASK(TO))
-#define MOVED_OUT       (MASK(WRITTEN) | MASK(FROM))
-
-#define WANTED_MORE     2
-#define WANTED_MAX      3
-#define LEAVES_MAX      4
-#define MAPS_SURE       2
-#define MAPS_MAX        3
 
 static bool tracked_by(const struct domain *driver, const struct domain *d)
 {
@@ -134,7 +88,6 @@ void tavs_evtchn_reset(struct evtchn *chn)
 
 void tavs_event_send(struct domain *d, struct evtchn *chn)
 {
-    struct tavs_evtchn *c = &chn->tavs;
     struct vcpu *v = current;
 
     ASSERT(chn->state == ECS_INTERDOMAIN);
@@ -144,10 +97,7 @@ void tavs_event_send(struct domain *d, struct evtchn *chn)
 
     d->tavs.tx_vcpu = v->vcpu_id;
 
-    if ( inspect(v) )
-        c->wanted = min(c->wanted + WANTED_MORE, WANTED_MAX);
-    else if ( c->wanted )
-        c->wanted--;
+    tavs_channel_notified(&chn->tavs, inspect(v));
 }
 
 /* The domain may have other vCPUs than the one that notified last. */
@@ -183,12 +133,12 @@ void tavs_grant_unmap(const struct domain *mapper, struct domain *d,
         return;
 
     if ( readonly )
-        move(mapper, d, MOVED_WRITTEN);
+        move(mapper, d, TAVS_MOVED_WRITTEN);
     else
     {
-        move(mapper, d, MOVED_READ);
+        move(mapper, d, TAVS_MOVED_READ);
         if ( wanted )
-            move(mapper, d, MOVED_WANTED);
+            move(mapper, d, TAVS_MOVED_WANTED);
     }
 }
 
@@ -197,60 +147,33 @@ void tavs_grant_copy(struct domain *from, struct domain *to)
     const struct domain *driver = current->domain;
 
     if ( from && tracked_by(driver, from) )
-        move(driver, from, MOVED_FROM);
+        move(driver, from, TAVS_MOVED_FROM);
 
     if ( to && tracked_by(driver, to) )
-        move(driver, to, MOVED_TO);
+        move(driver, to, TAVS_MOVED_TO);
 }
 
 enum tavs_block_verdict tavs_block_sent(const struct domain *driver,
                                         struct domain *d, struct evtchn *chn,
                                         enum tavs_net_verdict net)
 {
-    struct tavs_evtchn *c = &chn->tavs;
     unsigned long moved = 0;
-    bool marked;
+    bool wanted;
 
     if ( ACCESS_ONCE(d->tavs.mover) == driver->domain_id &&
          ACCESS_ONCE(d->tavs.moved) )
         moved = xchg(&d->tavs.moved, 0);
 
-    if ( net == TAVS_NET_YES || net == TAVS_NET_NO )
-        c->leaves = LEAVES_MAX;
-    else if ( !(moved & MOVED_IN) )
-        c->leaves = moved ? min(c->leaves + 1, LEAVES_MAX)
-                          : max(c->leaves - 1, -LEAVES_MAX);
-    else if ( !(moved & MOVED_OUT) )
-        c->leaves = max(c->leaves - 2, -LEAVES_MAX);
+    wanted = tavs_channel_event(&chn->tavs,
+                                net == TAVS_NET_YES || net == TAVS_NET_NO,
+                                &moved);
 
-    if ( c->leaves > 0 )
-    {
-        /* For a block device, whose event is still to come. */
-        if ( moved & MASK(READ) )
-            move(driver, d, MOVED_READ);
-        if ( moved & MASK(WANTED) )
-            move(driver, d, MOVED_WANTED);
+    if ( moved & TAVS_MOVED(READ) )
+        move(driver, d, TAVS_MOVED_READ);
+    if ( moved & TAVS_MOVED(WANTED) )
+        move(driver, d, TAVS_MOVED_WANTED);
 
-        c->wanted = 0;
-        return TAVS_BLOCK_NO;
-    }
-
-    marked = c->wanted;
-    if ( marked )
-        c->wanted--;
-
-    if ( moved & MASK(READ) )
-        c->maps = min(c->maps + 1, MAPS_MAX);
-    else if ( c->maps )
-        c->maps--;
-
-    if ( moved & MASK(WANTED) )
-        return TAVS_BLOCK_YES;
-
-    if ( (moved & MASK(READ)) || c->maps >= MAPS_SURE )
-        return TAVS_BLOCK_NO;
-
-    return marked ? TAVS_BLOCK_YES : TAVS_BLOCK_NO;
+    return wanted ? TAVS_BLOCK_YES : TAVS_BLOCK_NO;
 }
 
 static void __init __maybe_unused build_assertions(void)

@@ -10,6 +10,7 @@
 #define __XEN_TAVS_H__
 
 #include <xen/errno.h>
+#include <xen/tavs-channel.h>
 #include <xen/types.h>
 #include <public/xen.h>
 
@@ -46,17 +47,6 @@ struct tavs_domain {
      * first registers a ring, stays until the domain is destroyed.
      */
     struct tavs_net *net;
-};
-
-/*
- * Per event channel: the end of a guest, of a channel to a driver domain.
- * What block.c has learnt of it.  Accessed with the channel's lock held in
- * any mode; where two do so at once, the later one wins.
- */
-struct tavs_evtchn {
-    uint8_t wanted;         /* requests for I/O-bound tasks, outstanding */
-    int8_t leaves;          /* above 0: its events tell that data has left */
-    uint8_t maps;           /* above 0: each read maps and unmaps a grant */
 };
 
 struct tavs_vcpu;
