@@ -571,6 +571,18 @@ static void test_channels(void)
     }
 }
 
+/* Console and xenstore. */
+static void test_given_channel(void)
+{
+    struct tavs_evtchn c = { .given = 1 };
+    unsigned long moved = TAVS_MOVED(READ) | TAVS_MOVED(WANTED);
+
+    tavs_channel_notified(&c, true);
+    check(!tavs_channel_event(&c, false, &moved), "given channel", "boosts");
+    check(moved == (TAVS_MOVED(READ) | TAVS_MOVED(WANTED)), "given channel",
+          "used up what a block device left");
+}
+
 /* A disk that is read by mapping, beside an interface that sends. */
 static void test_two_channels(void)
 {
@@ -608,6 +620,7 @@ int main(void)
     test_window();
     test_window_belief();
     test_channels();
+    test_given_channel();
     test_two_channels();
 
     printf("%s: %u checks, %u failures\n", failures ? "FAILURE" : "SUCCESS",

@@ -81,9 +81,16 @@ static bool inspect(struct vcpu *v)
     return found;
 }
 
+void tavs_evtchn_alloc(const struct domain *d, struct evtchn *chn)
+{
+    chn->tavs = (struct tavs_evtchn){ .given = current->domain != d };
+}
+
 void tavs_evtchn_reset(struct evtchn *chn)
 {
-    chn->tavs = (struct tavs_evtchn){};
+    bool given = chn->state == ECS_UNBOUND && chn->tavs.given;
+
+    chn->tavs = (struct tavs_evtchn){ .given = given };
 }
 
 void tavs_event_send(struct domain *d, struct evtchn *chn)

@@ -36,8 +36,12 @@
  *             known what each read does, and marks are not looked at: an event
  *             without a tagged page is for a write, or for another task.
  *
- *   Both forget, so a channel may change its use.  A block device that is
- *   only written to ends up like the network's sending half.
+ *   The channels of console and xenstore are given to a guest by whoever builds
+ *   it; device drivers allocate their own.  So what a guest was given is for no
+ *   device.
+ *
+ *   Both counters forget, so a channel may change its use.  A block device that
+ *   is only written to ends up like the network's sending half.
  */
 #include "channel.h"
 
@@ -71,6 +75,9 @@ bool tavs_channel_event(struct tavs_evtchn *c, bool packets,
     bool sure = c->maps >= MAPS_SURE;
     unsigned int marks = c->wanted, maps = c->maps;
     int leaves = c->leaves;
+
+    if ( c->given )
+        return false;
 
     if ( packets )
         leaves = LEAVES_MAX;

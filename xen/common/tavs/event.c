@@ -234,8 +234,8 @@ static bool is_io(const struct domain *d, const struct evtchn *chn)
  * it is not.
  *
  * Whether a channel is that of a network interface is not known, but seen
- * from packets.  An event without one may announce anything; only where the
- * driver domain tells nothing of packets does any event count.
+ * from packets.  Without one, and without a block, it may announce anything;
+ * only where the driver domain tells nothing of packets does any event count.
  */
 static bool correlates(enum tavs_net_verdict net,
                        enum tavs_block_verdict block, enum tavs_reason *reason)

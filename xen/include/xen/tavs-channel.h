@@ -20,6 +20,7 @@ struct tavs_evtchn {
     uint8_t wanted;         /* requests for I/O-bound tasks, outstanding */
     int8_t leaves;          /* above 0: its events tell that data has left */
     uint8_t maps;           /* counts reads that mapped and unmapped a page */
+    uint8_t given;          /* 1: not allocated by the guest itself */
 };
 
 #endif /* __XEN_TAVS_CHANNEL_H__ */

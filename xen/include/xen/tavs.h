@@ -72,7 +72,10 @@ void tavs_event(struct vcpu *v, struct evtchn *chn);
 /* The domain is about to send an event through its interdomain channel. */
 void tavs_event_send(struct domain *d, struct evtchn *chn);
 
-/* The channel is bound no more. */
+/* An unbound channel of d has been allocated by the current domain. */
+void tavs_evtchn_alloc(const struct domain *d, struct evtchn *chn);
+
+/* The channel is bound no more: it is unbound, or free. */
 void tavs_evtchn_reset(struct evtchn *chn);
 
 /*
@@ -103,6 +106,8 @@ static inline void tavs_task_switch(struct vcpu *v, unsigned long id) {}
 static inline void tavs_task_exit(struct domain *d, unsigned long id) {}
 static inline void tavs_event(struct vcpu *v, struct evtchn *chn) {}
 static inline void tavs_event_send(struct domain *d, struct evtchn *chn) {}
+static inline void tavs_evtchn_alloc(const struct domain *d,
+                                     struct evtchn *chn) {}
 static inline void tavs_evtchn_reset(struct evtchn *chn) {}
 static inline bool tavs_grant_map(const struct domain *mapper,
                                   struct domain *d, bool pte)
