@@ -116,6 +116,7 @@ SEEDS ?= 1000
 soak: sim ## explore SEEDS=N random machines under credit and tavs, on all cores
 	@for s in credit tavs; do \
 	    build/sim/sched-sim soak --boot sched=$$s --seeds $(SEEDS) --jobs "$$(nproc)" || exit 1; done
+	@build/sim/sched-sim soak --io --boot 'sched=tavs tavs=threshold=0,negative=0' --seeds $(SEEDS) --jobs "$$(nproc)"
 
 # tavs that never boosts, less what else differs from credit, against credit; then our tree against Xen's.
 soak-same: sim sim-pristine ## SEEDS=N traces: tavs that does not boost is credit; other schedulers are Xen's

@@ -200,7 +200,7 @@ void sim_point(void)
         take_irqs(c);
 
     if ( sim_opt.preempt && !sim_below(sim_opt.preempt) )
-        leave(PCPU_READY, sim_now);
+        leave(PCPU_READY, sim_now + (sim_opt.stalls ? sim_below(5000) : 0));
 }
 
 void sim_irq_disable(void)

@@ -75,15 +75,26 @@ static unsigned int next_dom;
 
 /* ---- making the list --------------------------------------------------- */
 
+/* With explore_opt.pools domains mostly move from pool to pool. */
+static unsigned int share(enum change_kind kind)
+{
+    return !explore_opt.pools        ? kind_share[kind]
+           : kind == CH_POOL_CREATE  ? 10
+           : kind == CH_POOL_ADD     ? 10
+           : kind == CH_POOL_MOVE    ? 80
+           : kind == CH_POOL_DESTROY ? 0
+                                     : kind_share[kind];
+}
+
 static enum change_kind draw_kind(void)
 {
     unsigned int sum = 0, i, r;
 
     for ( i = 0; i < CH_KINDS; i++ )
-        sum += kind_share[i];
+        sum += share(i);
     r = sim_below(sum);
-    for ( i = 0; r >= kind_share[i]; i++ )
-        r -= kind_share[i];
+    for ( i = 0; r >= share(i); i++ )
+        r -= share(i);
 
     return i;
 }

@@ -7,6 +7,7 @@ struct explore_options {
     unsigned int changes;       /* Operations a seed. */
     bool no_preempt;            /* No overtaking within hypervisor code. */
     bool io;                    /* Guests answer packets, read blocks. */
+    bool pools;                 /* Moves between pools, mostly. */
     bool left_out[128];         /* Operations that are not to happen. */
 };
 

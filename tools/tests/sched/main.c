@@ -31,6 +31,8 @@ static const char usage[] =
 "  --only N,N,...              these operations only\n"
 "  --no-driver                 dom0 is not a driver domain\n"
 "  --io                        guests have I/O: packets, block reads\n"
+"  --pools                     domains mostly move between pools\n"
+"  --stalls                    a pCPU that is overtaken stays behind for a while\n"
 "  --same-chances              no overtaking at the locks of task awareness, to\n"
 "                              compare with a scheduler that has none\n"
 "  --no-preempt                pCPUs do not overtake each other inside Xen\n"
@@ -187,6 +189,16 @@ static bool parse(int argc, char **argv)
             explore_opt.io = true;
             continue;
         }
+        if ( !strcmp(a, "--pools") )
+        {
+            explore_opt.pools = true;
+            continue;
+        }
+        if ( !strcmp(a, "--stalls") )
+        {
+            sim_opt.stalls = true;
+            continue;
+        }
         if ( !strcmp(a, "--no-preempt") )
         {
             explore_opt.no_preempt = true;
@@ -258,8 +270,10 @@ static void remember_command(int argc, char **argv, bool replays)
         n += host_format(command + n, sizeof(command) - n,
                          strchr(argv[i], ' ') ? "'%s' " : "%s ", argv[i]);
     if ( replays )
-        host_format(command, sizeof(command), "%s explore%s%s%s%s%s%s%s%s%s",
+        host_format(command, sizeof(command), "%s explore%s%s%s%s%s%s%s%s%s%s%s",
                     argv[0], explore_opt.io ? " --io" : "",
+                    sim_opt.stalls ? " --stalls" : "",
+                    explore_opt.pools ? " --pools" : "",
                     sim_opt.same_chances ? " --same-chances" : "",
                     sim_opt.no_driver ? " --no-driver" : "",
                     explore_opt.no_preempt ? " --no-preempt" : "",

@@ -69,6 +69,7 @@ struct sim_options {
     uint64_t seed;
     unsigned int jitter_ns;     /* A timer interrupt is late by up to this. */
     unsigned int preempt;       /* 1 in N lock operations lets others run. */
+    bool stalls;                /* ... for up to 5 us: as an SMI takes. */
     unsigned int trylock_fail;  /* 1 in N trylocks fails for no reason. */
     unsigned int check_every;   /* Check invariants every Nth step, 0: no. */
     bool check_memory;          /* Locks and timers are in live memory. */
