@@ -18,6 +18,9 @@
 #define TAVS_PROTO_8021Q	0x8100
 #define TAVS_PROTO_8021AD	0x88a8
 
+#define TAVS_TCP_LEN		20
+#define TAVS_TCP_EVENT		0x07	/* FIN, SYN or RST */
+
 #define TAVS_NEXT_HOP		0
 #define TAVS_NEXT_TCP		6
 #define TAVS_NEXT_UDP		17
@@ -31,9 +34,27 @@ static inline unsigned int tavs_be16(const unsigned char *p)
 	return p[0] << 8 | p[1];
 }
 
+/*
+ * Nothing but an acknowledgement: the kernel of the guest deals with it.  If
+ * it was recorded, every reply would be followed by a packet for the same port
+ * that wakes up nobody, and the portmap would never come to a conclusion.
+ * `end` is where the data ends.
+ */
+static inline bool tavs_only_acks(const struct sk_buff *skb, int offset,
+				  int end)
+{
+	unsigned char buffer[TAVS_TCP_LEN];
+	const unsigned char *p;
+
+	p = skb_header_pointer(skb, offset, sizeof(buffer), buffer);
+
+	return p && !(p[13] & TAVS_TCP_EVENT) && offset + (p[12] >> 4) * 4 >= end;
+}
+
 /* Ports are at the same place in TCP and UDP. */
 static inline bool tavs_parse_ports(const struct sk_buff *skb, int offset,
-				    unsigned int next, unsigned char *protocol,
+				    int end, unsigned int next,
+				    unsigned char *protocol,
 				    unsigned short *port)
 {
 	unsigned char buffer[4];
@@ -44,6 +65,9 @@ static inline bool tavs_parse_ports(const struct sk_buff *skb, int offset,
 
 	p = skb_header_pointer(skb, offset, sizeof(buffer), buffer);
 	if (!p)
+		return false;
+
+	if (next == TAVS_NEXT_TCP && tavs_only_acks(skb, offset, end))
 		return false;
 
 	*protocol = next;
@@ -71,7 +95,8 @@ static inline bool tavs_parse_ip(const struct sk_buff *skb, int offset,
 	if (tavs_be16(p + 6) & 0x1fff)
 		return false;
 
-	return tavs_parse_ports(skb, offset + len, p[9], protocol, port);
+	return tavs_parse_ports(skb, offset + len, offset + tavs_be16(p + 2),
+				p[9], protocol, port);
 }
 
 static inline bool tavs_parse_ipv6(const struct sk_buff *skb, int offset,
@@ -81,6 +106,7 @@ static inline bool tavs_parse_ipv6(const struct sk_buff *skb, int offset,
 	unsigned char buffer[40];
 	const unsigned char *p;
 	unsigned int next, i;
+	int end;
 
 	p = skb_header_pointer(skb, offset, sizeof(buffer), buffer);
 	if (!p || p[0] >> 4 != 6)
@@ -88,12 +114,14 @@ static inline bool tavs_parse_ipv6(const struct sk_buff *skb, int offset,
 
 	next = p[6];
 	offset += 40;
+	/* Too long for the field: full of data. */
+	end = tavs_be16(p + 4) ? offset + (int)tavs_be16(p + 4) : INT_MAX;
 
 	for (i = 0; i < TAVS_MAX_EXTENSIONS; i++) {
 		switch (next) {
 		default:
-			return tavs_parse_ports(skb, offset, next, protocol,
-						port);
+			return tavs_parse_ports(skb, offset, end, next,
+						protocol, port);
 
 		case TAVS_NEXT_HOP:
 		case TAVS_NEXT_ROUTING:
@@ -123,7 +151,7 @@ static inline bool tavs_parse_ipv6(const struct sk_buff *skb, int offset,
 
 /*
  * Of a packet that begins with its Ethernet header.  False: it is neither TCP
- * nor UDP, or no port can be told.
+ * nor UDP, no port can be told, or it does nothing but acknowledge.
  */
 static inline bool tavs_parse(const struct sk_buff *skb,
 			      unsigned char *protocol, unsigned short *port)

@@ -16,6 +16,7 @@
  *
  * and then what the counters of ports are, relative to where they boost.
  */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -674,6 +675,57 @@ static void test_frames(void)
     }
 }
 
+#define TCP(offset, flags) "\x12\x34\0\7\0\0\0\1\0\0\0\1" offset flags "\1\0\0\0\0\0"
+#define IP_LEN(len, frag) "\x45\0\0" len "\0\0" frag "\x40\x06\0\0\x0a\0\0\1\x0a\0\0\2"
+#define IP6_LEN(len) "\x60\0\0\0\0" len "\x06\x40" ADDRESS ADDRESS
+#define PAD "\0\0\0\0\0\0"
+
+/* What of TCP may be for a task, and what the kernel of the guest keeps. */
+static const struct {
+    const char *name;
+    const char *bytes;
+    int len;
+    bool told;
+} segments[] = {
+#define S(name, bytes, told) { name, bytes, sizeof(bytes) - 1, told }
+    S("acknowledgement", ETH4 IP_LEN("\x28", "\0\0") TCP("\x50", "\x10"), false),
+    S("... padded", ETH4 IP_LEN("\x28", "\0\0") TCP("\x50", "\x10") PAD, false),
+    S("... with an option",
+      ETH4 IP_LEN("\x2c", "\0\0") TCP("\x60", "\x10") "\1\1\1\1", false),
+    S("one byte", ETH4 IP_LEN("\x29", "\0\0") TCP("\x50", "\x10") "x", true),
+    S("... behind an option",
+      ETH4 IP_LEN("\x2d", "\0\0") TCP("\x60", "\x18") "\1\1\1\1x", true),
+    S("SYN", ETH4 IP_LEN("\x28", "\0\0") TCP("\x50", "\x02"), true),
+    S("FIN", ETH4 IP_LEN("\x28", "\0\0") TCP("\x50", "\x11"), true),
+    S("RST", ETH4 IP_LEN("\x28", "\0\0") TCP("\x50", "\x04"), true),
+    S("first fragment", ETH4 IP_LEN("\x30", "\x20\0") TCP("\x50", "\x10")
+      "xxxxxxxx", true),
+    S("v6 acknowledgement", ETH6 IP6_LEN("\x14") TCP("\x50", "\x10"), false),
+    S("v6 one byte", ETH6 IP6_LEN("\x15") TCP("\x50", "\x10") "x", true),
+    S("v6 longer than can be said", ETH6 IP6_LEN("\0") TCP("\x50", "\x10"), true),
+#undef S
+};
+
+static void test_segments(void)
+{
+    unsigned int i;
+
+    for ( i = 0; i < sizeof(segments) / sizeof(segments[0]); i++ )
+    {
+        unsigned char *data = malloc(segments[i].len), protocol = 0;
+        struct sk_buff skb = { .data = data, .len = segments[i].len };
+        unsigned short port = 0;
+        bool told;
+
+        memcpy(data, segments[i].bytes, segments[i].len);
+        told = tavs_parse(&skb, &protocol, &port);
+        check(told == segments[i].told &&
+              (!told || (protocol == 6 && port == 7)), segments[i].name,
+              "%d: %u port %u", told, protocol, port);
+        free(data);
+    }
+}
+
 static void fuzz_frames(unsigned long iterations)
 {
     unsigned long n;
@@ -710,6 +762,7 @@ int main(int argc, char *argv[])
     test_behind();
     test_ring();
     test_frames();
+    test_segments();
     fuzz_ring(iterations);
     fuzz_frames(iterations);
 

@@ -42,8 +42,10 @@
  *   - Four bits are stored whatever N is, so that N can be changed at any
  *     time: 64 KiB a vCPU, instead of N times 16 KiB.  (The paper says
  *     N times 8 KiB: it does not tell the protocols apart.)
- *   - Packets that are neither TCP nor UDP are for the kernel of the guest.
- *     They are not recorded, so their events boost nobody.
+ *   - Packets that are neither TCP nor UDP, and segments that do nothing but
+ *     acknowledge, are for the kernel of the guest.  They are not recorded, so
+ *     their events boost nobody.  (Each reply over TCP is acknowledged: half of
+ *     the packets for a server's port would wake up nobody.)
  *
  *   A packet for an I/O-bound task may stand behind one that is for none, of
  *   which the vCPU was told but for which it was not boosted.  Then the guest
