@@ -175,7 +175,7 @@ def told(tmp_path_factory):
             "fuzz=sched=tavs; hypervisor=debug; modules=xen-tavs-fuzz; guest-modules=xen-tavs-net", known)),
         "churn": (scenario.load(file), policy.parse(
             "churn=sched=tavs; hypervisor=debug; "
-            "xl network-attach d1 bridge=br0,script=/etc/xen/scripts/vif; "
+            "xl network-attach d1 bridge=br0 script=/etc/xen/scripts/vif; "
             "xl network-detach d1 1; "
             "xl list && rmmod xen_tavs_net; "
             "xl list && insmod /lab/modules/xen-tavs-net.ko; "
