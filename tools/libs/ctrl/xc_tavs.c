@@ -2,8 +2,7 @@
 /*
  * xc_tavs.c
  *
- * Control of the task-aware scheduler.  It is built on the credit scheduler:
- * what concerns shares has credit's parameters, under its own scheduler id.
+ * Control of the task-aware scheduler, and what task awareness knows.
  */
 
 #include "xc_private.h"
@@ -12,7 +11,7 @@ int
 xc_sched_tavs_domain_set(
     xc_interface *xch,
     uint32_t domid,
-    const struct xen_domctl_sched_credit *sdom)
+    const struct xen_domctl_sched_tavs *sdom)
 {
     struct xen_domctl domctl = {};
 
@@ -20,7 +19,7 @@ xc_sched_tavs_domain_set(
     domctl.domain = domid;
     domctl.u.scheduler_op.sched_id = XEN_SCHEDULER_TAVS;
     domctl.u.scheduler_op.cmd = XEN_DOMCTL_SCHEDOP_putinfo;
-    domctl.u.scheduler_op.u.credit = *sdom;
+    domctl.u.scheduler_op.u.tavs = *sdom;
 
     if ( do_domctl(xch, &domctl) )
         return -1;
@@ -32,7 +31,7 @@ int
 xc_sched_tavs_domain_get(
     xc_interface *xch,
     uint32_t domid,
-    struct xen_domctl_sched_credit *sdom)
+    struct xen_domctl_sched_tavs *sdom)
 {
     struct xen_domctl domctl = {};
 
@@ -44,9 +43,128 @@ xc_sched_tavs_domain_get(
     if ( do_domctl(xch, &domctl) )
         return -1;
 
-    *sdom = domctl.u.scheduler_op.u.credit;
+    *sdom = domctl.u.scheduler_op.u.tavs;
 
     return 0;
+}
+
+int
+xc_sched_tavs_params_set(
+    xc_interface *xch,
+    uint32_t cpupool_id,
+    struct xen_sysctl_tavs_schedule *schedule)
+{
+    struct xen_sysctl sysctl = {};
+
+    sysctl.cmd = XEN_SYSCTL_scheduler_op;
+    sysctl.u.scheduler_op.cpupool_id = cpupool_id;
+    sysctl.u.scheduler_op.sched_id = XEN_SCHEDULER_TAVS;
+    sysctl.u.scheduler_op.cmd = XEN_SYSCTL_SCHEDOP_putinfo;
+    sysctl.u.scheduler_op.u.sched_tavs = *schedule;
+
+    if ( do_sysctl(xch, &sysctl) )
+        return -1;
+
+    *schedule = sysctl.u.scheduler_op.u.sched_tavs;
+
+    return 0;
+}
+
+int
+xc_sched_tavs_params_get(
+    xc_interface *xch,
+    uint32_t cpupool_id,
+    struct xen_sysctl_tavs_schedule *schedule)
+{
+    struct xen_sysctl sysctl = {};
+
+    sysctl.cmd = XEN_SYSCTL_scheduler_op;
+    sysctl.u.scheduler_op.cpupool_id = cpupool_id;
+    sysctl.u.scheduler_op.sched_id = XEN_SCHEDULER_TAVS;
+    sysctl.u.scheduler_op.cmd = XEN_SYSCTL_SCHEDOP_getinfo;
+
+    if ( do_sysctl(xch, &sysctl) )
+        return -1;
+
+    *schedule = sysctl.u.scheduler_op.u.sched_tavs;
+
+    return 0;
+}
+
+/* *nr elements of `size` fit into `array`; *nr becomes how many there are. */
+static int
+tavs_info(
+    xc_interface *xch,
+    uint32_t domid,
+    uint32_t vcpu,
+    uint32_t op,
+    void *array,
+    size_t size,
+    uint32_t *nr)
+{
+    struct xen_domctl domctl = {};
+    DECLARE_HYPERCALL_BOUNCE(array, *nr * size, XC_HYPERCALL_BUFFER_BOUNCE_OUT);
+    int rc;
+
+    if ( xc_hypercall_bounce_pre(xch, array) )
+        return -1;
+
+    domctl.cmd = XEN_DOMCTL_tavs_info;
+    domctl.domain = domid;
+    domctl.u.tavs_info.op = op;
+    domctl.u.tavs_info.vcpu = vcpu;
+    domctl.u.tavs_info.nr = *nr;
+    /* All members of the union are handles. */
+    set_xen_guest_handle(domctl.u.tavs_info.u.stats, array);
+
+    rc = do_domctl(xch, &domctl);
+
+    xc_hypercall_bounce_post(xch, array);
+
+    if ( rc )
+        return -1;
+
+    *nr = domctl.u.tavs_info.nr;
+
+    return 0;
+}
+
+int
+xc_tavs_stats(
+    xc_interface *xch,
+    uint32_t domid,
+    uint32_t vcpu,
+    xen_domctl_tavs_stats_t *stats)
+{
+    uint32_t nr = 1;
+
+    return tavs_info(xch, domid, vcpu, XEN_DOMCTL_TAVS_INFO_stats, stats,
+                     sizeof(*stats), &nr);
+}
+
+int
+xc_tavs_tasks(
+    xc_interface *xch,
+    uint32_t domid,
+    uint32_t vcpu,
+    xen_domctl_tavs_task_t *tasks,
+    uint32_t *nr)
+{
+    return tavs_info(xch, domid, vcpu, XEN_DOMCTL_TAVS_INFO_tasks, tasks,
+                     sizeof(*tasks), nr);
+}
+
+int
+xc_tavs_latency(
+    xc_interface *xch,
+    uint32_t domid,
+    uint32_t vcpu,
+    xen_domctl_tavs_latency_t *latency)
+{
+    uint32_t nr = XEN_DOMCTL_TAVS_LATENCIES;
+
+    return tavs_info(xch, domid, vcpu, XEN_DOMCTL_TAVS_INFO_latency, latency,
+                     sizeof(*latency), &nr);
 }
 
 /*

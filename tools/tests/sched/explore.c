@@ -412,6 +412,10 @@ static void set_global(const struct change *ch)
         op.u.sched_credit.ratelimit_us =
             ch->b % 3 ? 100 + ch->b % 900 : 0;
         op.u.sched_credit.vcpu_migr_delay_us = ch->c % 2 ? ch->c % 5000 : 0;
+#ifdef XEN_SCHEDULER_TAVS
+        if ( op.sched_id == XEN_SCHEDULER_TAVS )
+            op.u.sched_tavs.valid = XEN_SYSCTL_TAVS_VALID_credit;
+#endif
     }
     sched_adjust_global(&op);
 }

@@ -491,6 +491,10 @@ long scenario_weight(struct domain *d, unsigned int weight, unsigned int cap)
     default:                    /* credit, and what is layered on it */
         op.u.credit.weight = weight;
         op.u.credit.cap = cap;
+#ifdef XEN_SCHEDULER_TAVS
+        if ( op.sched_id == XEN_SCHEDULER_TAVS )
+            op.u.tavs.pbratio = ~0;
+#endif
         break;
     }
 

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "channel.h"
+#include "latency.h"
 #include "task.h"
 
 #define KERNEL 1000UL
@@ -68,7 +69,7 @@ static void play(struct tavs_tasks *t, const struct tavs_params *p,
           word = strtok_r(NULL, " ", &save) )
     {
         if ( !strcmp(word, "in") )
-            tavs_tasks_in(t, *now);
+            tavs_tasks_in(t, p, *now);
         else if ( !strcmp(word, "out") )
             tavs_tasks_out(t, p, KERNEL, *now, false);
         else if ( !strcmp(word, "block") )
@@ -462,6 +463,10 @@ static void test_window(void)
 /* What is believed as the window is looked at counts. */
 static void test_window_belief(void)
 {
+/* A threshold that is changed meanwhile: what was learned is judged anew. */
+static void test_threshold(void)
+{
+    struct tavs_params p = paper;
     struct tavs_tasks t;
     int64_t now = 0;
     unsigned int i;
@@ -606,6 +611,80 @@ static void test_two_channels(void)
               "the block");
         check(!moved, "two channels", "left over: %#lx", moved);
     }
+    play(&t, &p, "in a", &now);
+    for ( i = 0; i < 10; i++ )
+        play(&t, &p, "event +100 b +100 a +30000", &now);
+    check(t.believed == 1 && belief(&t, 2) == 50, "threshold",
+          "%u believed, belief %d", t.believed, belief(&t, 2));
+
+    p.threshold = 50;
+    play(&t, &p, "out in", &now);
+    check(t.believed == 0, "threshold", "raised: %u believed", t.believed);
+    play(&t, &p, "event +100 b +100 a +30000", &now);
+    check(t.believed == 1, "threshold", "above: %u believed", t.believed);
+
+    p.threshold = 0;
+    play(&t, &p, "out in", &now);
+    check(t.believed == 1, "threshold", "lowered: %u believed", t.believed);
+    play(&t, &p, "!b", &now);
+    check(t.believed == 0, "threshold", "gone: %u believed", t.believed);
+}
+
+/* Tracking begins again: nothing remains of what was before but statistics. */
+static void test_restart(void)
+{
+    struct tavs_tasks t;
+    int64_t now = 0;
+    unsigned long negatives;
+    unsigned int i;
+
+    tavs_tasks_init(&t);
+    play(&t, &paper, "in a", &now);
+    for ( i = 0; i < 10; i++ )
+        play(&t, &paper, "event +100 b +100 a +30000", &now);
+    play(&t, &paper, "event +400 out", &now);
+    negatives = t.negatives;
+
+    tavs_tasks_restart(&t);
+    check(t.believed == 0 && !tavs_tasks_find(&t, 1) && !tavs_tasks_find(&t, 2),
+          "restart", "%u believed, beliefs %d %d", t.believed, belief(&t, 1),
+          belief(&t, 2));
+    check(t.positives == 10, "restart", "%lu positives", t.positives);
+
+    /* Neither the segment nor the event of then means anything. */
+    play(&t, &paper, "+9000 in +100 b +100 a", &now);
+    check(t.positives == 10 && t.negatives == negatives, "restart",
+          "%lu positives, %lu negatives", t.positives, t.negatives);
+    play(&t, &paper, "event +100 b +100 a", &now);
+    check(t.positives == 11, "restart", "%lu positives", t.positives);
+}
+
+/* Buckets: in order, without a gap, an eighth wide, and the last takes all. */
+static void test_latency(void)
+{
+    unsigned int b, last = 0;
+    uint64_t ns, first = 0;
+
+    for ( ns = 0; ns < 1ULL << 36; ns += 1 + ns / 1024 )
+    {
+        b = tavs_latency_bucket(ns);
+        check(b == last || b == last + 1, "latency", "%llu ns: %u after %u",
+              (unsigned long long)ns, b, last);
+        if ( b != last && b < TAVS_LATENCY_BUCKETS - 1 )
+        {
+            check(ns - first <= 130 || 7 * (ns - first) <= first, "latency",
+                  "bucket %u is %llu wide", last,
+                  (unsigned long long)(ns - first));
+            first = ns;
+        }
+        last = b;
+    }
+    check(last == TAVS_LATENCY_BUCKETS - 1, "latency", "the last is %u", last);
+    check(tavs_latency_bucket(~0ULL) == last, "latency", "~0");
+    check(tavs_latency_bucket(127) == 0 && tavs_latency_bucket(128) == 1 &&
+          tavs_latency_bucket(1023) == 7 && tavs_latency_bucket(1024) == 8 &&
+          tavs_latency_bucket(2048) == 16 && tavs_latency_bucket(2303) == 16 &&
+          tavs_latency_bucket(2304) == 17, "latency", "the first buckets");
 }
 
 int main(void)
@@ -616,6 +695,9 @@ int main(void)
     test_forgiven();
     test_age();
     test_churn();
+    test_threshold();
+    test_restart();
+    test_latency();
     test_random();
     test_window();
     test_window_belief();

@@ -162,9 +162,13 @@
 #include <xen/softirq.h>
 #include <xen/xmalloc.h>
 
+#include "../tavs/latency.h"
 #include "../tavs/private.h"
 #include "../tavs/trace.h"
 #include "credit-ops.h"
+
+/* Instances of this scheduler.  Without any, events cost nobody a lock. */
+atomic_t tavs_pools = ATOMIC_INIT(0);
 
 /*
  * What is left of a slice below this is not worth a context switch: the slice
@@ -214,6 +218,14 @@ struct tavs_unit {
     enum tavs_reason reason; /* of the present boost */
 
     struct tavs_stats stats;
+
+    /*
+     * How long it took until it ran.  Its waiting began when it woke up, or, if
+     * it was preempted, when an event moved it ahead; 0: it does not count, as
+     * it has run since or was paused.
+     */
+    s_time_t woken;
+    struct xen_domctl_tavs_latency latency[XEN_DOMCTL_TAVS_LATENCIES];
 };
 
 #define TAVS_UNIT(unit) \
@@ -259,6 +271,14 @@ static void end_boost(struct sched_unit *unit, struct tavs_unit *tu,
     tu->flags &= ~UNIT_BOOSTED;
     set_boosted(unit, false);
     credit_unit_settle(unit);
+}
+
+/* It was turned off while the unit was boosted. */
+static bool boost_withdrawn(const struct sched_unit *unit)
+{
+    const struct tavs_domain *td = &unit->domain->tavs;
+
+    return !read_atomic(&td->track) || !read_atomic(&td->pbratio);
 }
 
 /* Charge the running unit up to now. */
@@ -322,7 +342,7 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
 
         if ( !runnable )
             end_boost(unit, tu, TAVS_END_BLOCKED);
-        else if ( v && v->tavs && v->tavs->revoke )
+        else if ( (v && v->tavs && v->tavs->revoke) || boost_withdrawn(unit) )
             end_boost(unit, tu, TAVS_END_REVOKED);
         else if ( left <= TAVS_CAP_SLOP )
             end_boost(unit, tu, TAVS_END_CAPPED);
@@ -355,6 +375,46 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
     return CREDIT_DECIDE;
 }
 
+static void count_latency(struct xen_domctl_tavs_latency *l, s_time_t since,
+                          s_time_t now)
+{
+    uint64_t ns = max(now - since, (s_time_t)0);
+
+    l->count++;
+    l->sum_ns += ns;
+    l->max_ns = max(l->max_ns, ns);
+    l->bucket[tavs_latency_bucket(ns)]++;
+}
+
+/* The unit gets the pCPU: how long did it wait, and an event for it? */
+static void count_latencies(struct sched_unit *unit, struct tavs_unit *tu,
+                            s_time_t now)
+{
+    bool boosted = tu->flags & UNIT_BOOSTED;
+    struct vcpu *v = unit_vcpu(unit);
+
+    if ( tu->woken )
+        count_latency(&tu->latency[boosted ? XEN_DOMCTL_TAVS_WAKE_boosted
+                                           : XEN_DOMCTL_TAVS_WAKE_unboosted],
+                      tu->woken, now);
+
+    tu->woken = 0;
+
+    if ( v && ACCESS_ONCE(v->tavs_event_at) )
+        count_latency(&tu->latency[boosted ? XEN_DOMCTL_TAVS_EVENT_boosted
+                                           : XEN_DOMCTL_TAVS_EVENT_unboosted],
+                      xchg(&v->tavs_event_at, 0), now);
+}
+
+/* Whatever waited for it did not wait for the pCPU. */
+static void forget_event(struct sched_unit *unit)
+{
+    struct vcpu *v = unit_vcpu(unit);
+
+    if ( v && ACCESS_ONCE(v->tavs_event_at) )
+        xchg(&v->tavs_event_at, 0);
+}
+
 static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
                                struct sched_unit *next, void *next_data,
                                s_time_t now, s_time_t tslice)
@@ -372,6 +432,9 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
         v = unit_vcpu(next);
         if ( to && v )
             tavs_vcpu_in(v, now);
+
+        if ( to )
+            count_latencies(next, to, now);
     }
 
     if ( !to )
@@ -389,7 +452,10 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
         if ( prev != next )
             TRACE_TIME(TRC_TAVS_BOOST_RUN, tavs_trace_unit(next), to->reason,
                        to->boosted);
-        return min(tslice, ACCESS_ONCE(tavs_boost_cap) - to->boosted);
+
+        /* The cap may have been lowered since it was boosted. */
+        return min(tslice, max(ACCESS_ONCE(tavs_boost_cap) - to->boosted,
+                               TAVS_CAP_SLOP));
     }
 
     if ( !tavs_head )
@@ -425,8 +491,19 @@ static const struct credit_policy tavs_policy = {
     .hold_priority = hold_priority,
 };
 
-/* Instances of this scheduler.  Without any, events cost nobody a lock. */
-static atomic_t instances = ATOMIC_INIT(0);
+/*
+ * Is the data of the unit ours?  The schedule lock is held.  While a domain
+ * moves between cpupools, its new units are for a moment on the pCPU of an old
+ * one (sched_move_domain()).
+ */
+static bool is_ours(const struct sched_unit *unit)
+{
+    const struct scheduler *ops = unit->res->scheduler;
+    const struct cpupool *pool = unit->domain->cpupool;
+
+    return ops && ops->sched_id == XEN_SCHEDULER_TAVS &&
+           pool && pool->sched == ops && !is_idle_unit(unit);
+}
 
 void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
 {
@@ -436,7 +513,7 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
     unsigned long flags;
     spinlock_t *lock;
 
-    if ( !atomic_read(&instances) )
+    if ( !atomic_read(&tavs_pools) )
         return;
 
     if ( !ACCESS_ONCE(v->domain->tavs.pbratio) )
@@ -453,8 +530,7 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
     lock = unit_schedule_lock_irqsave(unit, &flags);
 
     sr = unit->res;
-    if ( !sr->scheduler || sr->scheduler->sched_id != XEN_SCHEDULER_TAVS ||
-         sr->granularity != 1 || !credit_unit_queued(unit) )
+    if ( !is_ours(unit) || sr->granularity != 1 || !credit_unit_queued(unit) )
         goto out;
 
     tu = TAVS_UNIT(unit);
@@ -486,6 +562,8 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
     tu->stats.boosts[reason]++;
     TRACE_TIME(TRC_TAVS_BOOST_GRANT, tavs_trace_vcpu(v), reason,
                max(tu->budget, (s_time_t)0) / 1000);
+    if ( !tu->woken )
+        tu->woken = NOW();
     credit_unit_boost(unit);
 
  out:
@@ -500,6 +578,9 @@ static void cf_check tavs_unit_sleep(const struct scheduler *ops,
     bool queued = credit_unit_queued(unit);
 
     csched_unit_sleep(ops, unit);
+
+    tu->woken = 0;
+    forget_event(unit);
 
     /* The running unit is asked to leave soon. */
     if ( !queued )
@@ -519,7 +600,13 @@ static void cf_check tavs_unit_wake(const struct scheduler *ops,
 
     if ( wakes )
     {
-        to_tail(tu, NOW());
+        s_time_t now = NOW();
+
+        to_tail(tu, now);
+
+        /* An event that came before did not wake it, or it was paused. */
+        tu->woken = now;
+        forget_event(unit);
 
         /* It was paused between leave() and the choice that followed. */
         if ( tu->flags & UNIT_BOOSTED )
@@ -546,6 +633,7 @@ static void *cf_check tavs_alloc_udata(const struct scheduler *ops,
 
         tu->place = NOW();
         tu->budget = tavs_boost_cap;
+        forget_event(unit);
     }
 
     priv = csched_alloc_udata(ops, unit, dd);
@@ -570,7 +658,7 @@ static int cf_check tavs_init(struct scheduler *ops)
     if ( !rc )
     {
         credit_set_policy(ops, &tavs_policy, tavs_exact);
-        atomic_inc(&instances);
+        atomic_inc(&tavs_pools);
     }
 
     return rc;
@@ -579,7 +667,236 @@ static int cf_check tavs_init(struct scheduler *ops)
 static void cf_check tavs_deinit(struct scheduler *ops)
 {
     csched_deinit(ops);
-    atomic_dec(&instances);
+    atomic_dec(&tavs_pools);
+}
+
+/*
+ * The tools' side.  Domains' parameters are written under param_lock, which
+ * makes of several one set; credit's private lock and the schedule lock nest
+ * inside.  The scheduler and the event plane read each for itself, without it.
+ */
+static DEFINE_SPINLOCK(param_lock);
+
+static int dom_put(const struct scheduler *ops, struct domain *d,
+                   struct xen_domctl_scheduler_op *op)
+{
+    const struct xen_domctl_sched_tavs *p = &op->u.tavs;
+    uint8_t flags = (d->tavs.track ? XEN_DOMCTL_SCHED_TAVS_tracked : 0) |
+                    (d->tavs.driver ? XEN_DOMCTL_SCHED_TAVS_driver : 0);
+    const struct sched_unit *unit;
+    int rc;
+
+    ASSERT(spin_is_locked(&param_lock));
+
+    if ( p->cap != (uint16_t)~0 && p->cap > d->max_vcpus * 100U )
+        return -EINVAL;
+
+    if ( p->pbratio != (uint16_t)~0 &&
+         p->pbratio > XEN_DOMCTL_SCHED_TAVS_PBRATIO_MAX )
+        return -EINVAL;
+
+    if ( (p->flags | p->set_flags) & ~(XEN_DOMCTL_SCHED_TAVS_tracked |
+                                       XEN_DOMCTL_SCHED_TAVS_driver) )
+        return -EINVAL;
+
+    flags = (flags & ~p->set_flags) | (p->flags & p->set_flags);
+    if ( (flags & XEN_DOMCTL_SCHED_TAVS_tracked) &&
+         (flags & XEN_DOMCTL_SCHED_TAVS_driver) )
+        return -EINVAL;
+
+    if ( (flags & XEN_DOMCTL_SCHED_TAVS_tracked) && !tavs_can_track(d) )
+        return -EOPNOTSUPP;
+
+    rc = tavs_domain_track(d, flags & XEN_DOMCTL_SCHED_TAVS_tracked);
+    if ( rc )
+        return rc;
+
+    /* Weight and cap: nothing is refused from here on. */
+    rc = csched_dom_cntl(ops, d, op);
+    ASSERT(!rc);
+
+    if ( p->pbratio != (uint16_t)~0 )
+        write_atomic(&d->tavs.pbratio, p->pbratio);
+
+    write_atomic(&d->tavs.driver, (flags & XEN_DOMCTL_SCHED_TAVS_driver) != 0);
+
+    /*
+     * A boost that was granted before ends now if it runs.  Otherwise it ends
+     * as soon as it has run, after the cap at the latest.
+     */
+    if ( !d->tavs.track || !d->tavs.pbratio )
+        for_each_sched_unit ( d, unit )
+        {
+            spinlock_t *lock = unit_schedule_lock_irq(unit);
+
+            if ( is_ours(unit) && unit->is_running &&
+                 (TAVS_UNIT(unit)->flags & UNIT_BOOSTED) )
+                cpu_raise_softirq(sched_unit_master(unit), SCHEDULE_SOFTIRQ);
+
+            unit_schedule_unlock_irq(lock, unit);
+        }
+
+    return rc;
+}
+
+static int dom_get(const struct scheduler *ops, struct domain *d,
+                   struct xen_domctl_scheduler_op *op)
+{
+    int rc;
+
+    ASSERT(spin_is_locked(&param_lock));
+
+    memset(&op->u, 0, sizeof(op->u));
+
+    rc = csched_dom_cntl(ops, d, op);
+    if ( rc )
+        return rc;
+
+    op->u.tavs.pbratio = d->tavs.pbratio;
+    op->u.tavs.flags = (d->tavs.track ? XEN_DOMCTL_SCHED_TAVS_tracked : 0) |
+                       (d->tavs.driver ? XEN_DOMCTL_SCHED_TAVS_driver : 0);
+
+    return 0;
+}
+
+static int cf_check tavs_dom_cntl(const struct scheduler *ops,
+                                  struct domain *d,
+                                  struct xen_domctl_scheduler_op *op)
+{
+    int rc = -EINVAL;
+
+    /* Weight and cap are where credit looks for them. */
+    BUILD_BUG_ON(offsetof(typeof(op->u.tavs), weight) !=
+                 offsetof(typeof(op->u.credit), weight));
+    BUILD_BUG_ON(offsetof(typeof(op->u.tavs), cap) !=
+                 offsetof(typeof(op->u.credit), cap));
+    BUILD_BUG_ON(sizeof(struct xen_domctl_schedparam_vcpu) != 16);
+
+    spin_lock(&param_lock);
+
+    if ( op->cmd == XEN_DOMCTL_SCHEDOP_putinfo )
+        rc = dom_put(ops, d, op);
+    else if ( op->cmd == XEN_DOMCTL_SCHEDOP_getinfo )
+        rc = dom_get(ops, d, op);
+
+    spin_unlock(&param_lock);
+
+    return rc;
+}
+
+static int cf_check tavs_sys_cntl(const struct scheduler *ops,
+                                  struct xen_sysctl_scheduler_op *sc)
+{
+    struct xen_sysctl_tavs_schedule *p = &sc->u.sched_tavs;
+    struct xen_sysctl_credit_schedule old = {};
+    uint32_t cmd = sc->cmd, knobs = p->valid & ~XEN_SYSCTL_TAVS_VALID_credit;
+    int rc = 0;
+
+    BUILD_BUG_ON(offsetof(typeof(sc->u), sched_tavs.credit) !=
+                 offsetof(typeof(sc->u), sched_credit));
+
+    spin_lock(&param_lock);
+
+    if ( cmd == XEN_SYSCTL_SCHEDOP_putinfo )
+    {
+        /* What one half has taken is given back if the other refuses. */
+        if ( p->valid & XEN_SYSCTL_TAVS_VALID_credit )
+        {
+            const struct xen_sysctl_credit_schedule new = p->credit;
+
+            sc->cmd = XEN_SYSCTL_SCHEDOP_getinfo;
+            rc = csched_sys_cntl(ops, sc);
+            old = p->credit;
+
+            sc->cmd = XEN_SYSCTL_SCHEDOP_putinfo;
+            p->credit = new;
+            rc = rc ?: csched_sys_cntl(ops, sc);
+        }
+
+        if ( !rc )
+        {
+            rc = tavs_knobs_set(knobs, p->knob);
+            if ( rc && (p->valid & XEN_SYSCTL_TAVS_VALID_credit) )
+            {
+                p->credit = old;
+                csched_sys_cntl(ops, sc);
+            }
+        }
+    }
+
+    if ( !rc )
+    {
+        memset(p, 0, sizeof(*p));
+        sc->cmd = XEN_SYSCTL_SCHEDOP_getinfo;
+        rc = csched_sys_cntl(ops, sc);
+        p->valid = tavs_knobs_get(p->knob) | XEN_SYSCTL_TAVS_VALID_credit;
+    }
+
+    sc->cmd = cmd;
+
+    spin_unlock(&param_lock);
+
+    return rc;
+}
+
+/* The unit of a vCPU, with the schedule lock held, if it is scheduled by us. */
+static struct tavs_unit *lock_unit(const struct vcpu *v, spinlock_t **lock,
+                                   unsigned long *flags)
+{
+    struct sched_unit *unit = v->sched_unit;
+
+    *lock = unit_schedule_lock_irqsave(unit, flags);
+    if ( is_ours(unit) )
+        return TAVS_UNIT(unit);
+
+    unit_schedule_unlock_irqrestore(*lock, *flags, unit);
+
+    return NULL;
+}
+
+int tavs_sched_stats(const struct vcpu *v, struct tavs_stats *stats,
+                     s_time_t *budget)
+{
+    const struct tavs_unit *tu;
+    unsigned long flags;
+    spinlock_t *lock;
+
+    rcu_read_lock(&sched_res_rculock);
+
+    tu = lock_unit(v, &lock, &flags);
+    if ( tu )
+    {
+        *stats = tu->stats;
+        *budget = tu->budget;
+        unit_schedule_unlock_irqrestore(lock, flags, v->sched_unit);
+    }
+
+    rcu_read_unlock(&sched_res_rculock);
+
+    return tu ? 0 : -EINVAL;
+}
+
+int tavs_sched_latency(const struct vcpu *v, unsigned int which,
+                       struct xen_domctl_tavs_latency *latency)
+{
+    const struct tavs_unit *tu;
+    unsigned long flags;
+    spinlock_t *lock;
+
+    ASSERT(which < XEN_DOMCTL_TAVS_LATENCIES);
+
+    rcu_read_lock(&sched_res_rculock);
+
+    tu = lock_unit(v, &lock, &flags);
+    if ( tu )
+    {
+        *latency = tu->latency[which];
+        unit_schedule_unlock_irqrestore(lock, flags, v->sched_unit);
+    }
+
+    rcu_read_unlock(&sched_res_rculock);
+
+    return tu ? 0 : -EINVAL;
 }
 
 static void cf_check tavs_dump(const struct scheduler *ops)
@@ -630,9 +947,9 @@ static const struct scheduler sched_tavs_def = {
     .wake            = tavs_unit_wake,
     .yield           = csched_unit_yield,
 
-    .adjust          = csched_dom_cntl,
+    .adjust          = tavs_dom_cntl,
     .adjust_affinity = csched_aff_cntl,
-    .adjust_global   = csched_sys_cntl,
+    .adjust_global   = tavs_sys_cntl,
 
     .pick_resource   = csched_res_pick,
     .do_schedule     = csched_schedule,

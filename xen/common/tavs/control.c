@@ -6,8 +6,12 @@
 #include <xen/lib.h>
 #include <xen/param.h>
 #include <xen/sched.h>
+#include <xen/spinlock.h>
 #include <xen/string.h>
 #include <xen/time.h>
+
+#include <public/domctl.h>
+#include <public/sysctl.h>
 
 #include "private.h"
 
@@ -25,41 +29,165 @@ uint16_t __read_mostly tavs_pbratio = 125;
 
 bool __read_mostly tavs_exact = true;
 bool __read_mostly tavs_head = true;
+bool __read_mostly tavs_track = true;
+
+/*
+ * The knobs: how they are called at boot, how tools number them
+ * (public/sysctl.h, which states the ranges too), and where they are.
+ *
+ * Tools write them under knob_lock, which makes of several values one set.
+ * Whoever uses them reads them without: see private.h.
+ */
+static const struct knob {
+    const char *name;
+    int32_t min, max;
+    void *value;
+    uint8_t size;           /* of *value */
+    s_time_t unit;          /* of a time, 1 otherwise */
+} knobs[] = {
+#define KNOB(id, name, var, unit)                                      \
+    [XEN_SYSCTL_TAVS_ ## id] = { name, XEN_SYSCTL_TAVS_ ## id ## _MIN, \
+                                 XEN_SYSCTL_TAVS_ ## id ## _MAX,       \
+                                 &(var), sizeof(var), unit }
+    KNOB(PBRATIO, "pbratio", tavs_pbratio, 1),
+    KNOB(BOOST_CAP_US, "cap-us", tavs_boost_cap, MICROSECS(1)),
+    KNOB(BURST_US, "burst-us", tavs_boost_burst, MICROSECS(1)),
+    KNOB(IO_THRESHOLD_US, "iothreshold-us", tavs_params.io_threshold,
+         MICROSECS(1)),
+    KNOB(POSITIVE, "positive", tavs_params.positive, 1),
+    KNOB(NEGATIVE, "negative", tavs_params.negative, 1),
+    KNOB(THRESHOLD, "threshold", tavs_params.threshold, 1),
+    KNOB(MIN, "min", tavs_params.min, 1),
+    KNOB(MAX, "max", tavs_params.max, 1),
+    KNOB(AGE_S, "age-s", tavs_params.age, SECONDS(1)),
+    KNOB(FORGIVE_MS, "forgive-ms", tavs_params.forgive, MILLISECS(1)),
+    KNOB(WINDOW, "window", tavs_window, 1),
+    KNOB(PORTMAP_BITS, "portmap-bits", tavs_portmap_bits, 1),
+    KNOB(CORRELATE, "correlate", tavs_correlate, 1),
+    KNOB(TRACK, "track", tavs_track, 1),
+#undef KNOB
+};
+
+static DEFINE_SPINLOCK(knob_lock);
+
+static int32_t knob_get(const struct knob *knob)
+{
+    switch ( knob->size )
+    {
+    case 1:
+        return read_atomic((uint8_t *)knob->value);
+    case 2:
+        return read_atomic((uint16_t *)knob->value);
+    case 4:
+        return read_atomic((int32_t *)knob->value);
+    default:
+        return read_atomic((s_time_t *)knob->value) / knob->unit;
+    }
+}
+
+static void knob_set(const struct knob *knob, int32_t n)
+{
+    switch ( knob->size )
+    {
+    case 1:
+        write_atomic((uint8_t *)knob->value, n);
+        break;
+    case 2:
+        write_atomic((uint16_t *)knob->value, n);
+        break;
+    case 4:
+        write_atomic((int32_t *)knob->value, n);
+        break;
+    default:
+        write_atomic((s_time_t *)knob->value, n * knob->unit);
+        break;
+    }
+}
+
+static bool knob_takes(const struct knob *knob, long n)
+{
+    return n >= knob->min && n <= knob->max;
+}
+
+/* What knobs have to do with each other; and a hole in a range. */
+static bool knobs_agree(const int32_t *n)
+{
+    return n[XEN_SYSCTL_TAVS_THRESHOLD] < n[XEN_SYSCTL_TAVS_MAX] &&
+           n[XEN_SYSCTL_TAVS_BOOST_CAP_US] <= n[XEN_SYSCTL_TAVS_BURST_US] &&
+           n[XEN_SYSCTL_TAVS_PORTMAP_BITS] != 3;
+}
+
+static void knobs_get(int32_t *n)
+{
+    unsigned int i;
+
+    for ( i = 0; i < ARRAY_SIZE(knobs); i++ )
+        n[i] = knobs[i].name ? knob_get(&knobs[i]) : 0;
+}
+
+int tavs_knobs_set(uint32_t set, const int32_t *n)
+{
+    int32_t all[ARRAY_SIZE(knobs)];
+    unsigned int i;
+    int rc = -EINVAL;
+
+    if ( set >> ARRAY_SIZE(knobs) )
+        return rc;
+
+    spin_lock(&knob_lock);
+
+    knobs_get(all);
+
+    for ( i = 0; i < ARRAY_SIZE(knobs); i++ )
+    {
+        if ( !(set & (1U << i)) )
+            continue;
+
+        if ( !knobs[i].name || !knob_takes(&knobs[i], n[i]) )
+            goto out;
+
+        all[i] = n[i];
+    }
+
+    if ( !knobs_agree(all) )
+        goto out;
+
+    for ( i = 0; i < ARRAY_SIZE(knobs); i++ )
+        if ( set & (1U << i) )
+            knob_set(&knobs[i], all[i]);
+
+    rc = 0;
+
+ out:
+    spin_unlock(&knob_lock);
+
+    return rc;
+}
+
+uint32_t tavs_knobs_get(int32_t *n)
+{
+    uint32_t known = 0;
+    unsigned int i;
+
+    BUILD_BUG_ON(ARRAY_SIZE(knobs) > XEN_SYSCTL_TAVS_KNOBS);
+
+    spin_lock(&knob_lock);
+    knobs_get(n);
+    spin_unlock(&knob_lock);
+
+    for ( i = 0; i < ARRAY_SIZE(knobs); i++ )
+        if ( knobs[i].name )
+            known |= 1U << i;
+
+    return known;
+}
 
 /* The paper's choice. */
 unsigned int __read_mostly tavs_portmap_bits = 2;
 bool __read_mostly tavs_correlate = true;
 unsigned int __read_mostly tavs_window = 3;
 
-/* Set *val to the number after `name=` at s, if that is what s is. */
-static bool __init parse_knob(const char *s, const char *end, const char *name,
-                              long min, long max, long *val, int *rc)
-{
-    size_t len = strlen(name);
-    const char *num = s + len + 1, *stop;
-    bool negative;
-    long n;
-
-    if ( strncmp(s, name, len) || s[len] != '=' )
-        return false;
-
-    negative = *num == '-';
-    n = simple_strtoul(num + negative, &stop, 10);
-    if ( negative )
-        n = -n;
-
-    if ( stop != end || stop == num + negative || n < min || n > max )
-    {
-        printk(XENLOG_WARNING "tavs: %s takes %ld to %ld\n", name, min, max);
-        *rc = -EINVAL;
-    }
-    else
-        *val = n;
-
-    return true;
-}
-
-/* The same for `name=<bool>`. */
+/* Set *val if s is `name=<bool>`, or no more than the name. */
 static bool __init parse_switch(const char *s, const char *end,
                                 const char *name, bool *val, int *rc)
 {
@@ -79,43 +207,64 @@ static bool __init parse_switch(const char *s, const char *end,
     return true;
 }
 
+/* Set *val to the number after `name=` at s, if that is what s is. */
+static bool __init parse_knob(const char *s, const char *end,
+                              const struct knob *knob, int32_t *val, int *rc)
+{
+    size_t len = strlen(knob->name);
+    const char *num = s + len + 1, *stop;
+    bool negative, on = *val;
+    long n;
+
+    if ( knob->size == sizeof(bool) )
+    {
+        if ( !parse_switch(s, end, knob->name, &on, rc) )
+            return false;
+        *val = on;
+        return true;
+    }
+
+    if ( strncmp(s, knob->name, len) || s[len] != '=' )
+        return false;
+
+    negative = *num == '-';
+    n = simple_strtoul(num + negative, &stop, 10);
+    if ( negative )
+        n = -n;
+
+    if ( stop != end || stop == num + negative || !knob_takes(knob, n) )
+    {
+        printk(XENLOG_WARNING "tavs: %s takes %d to %d\n", knob->name,
+               knob->min, knob->max);
+        *rc = -EINVAL;
+    }
+    else
+        *val = n;
+
+    return true;
+}
+
 static int __init cf_check parse_tavs(const char *s)
 {
-    long pbratio = tavs_pbratio;
-    long cap = tavs_boost_cap / MICROSECS(1);
-    long burst = tavs_boost_burst / MICROSECS(1);
-    long io = tavs_params.io_threshold / MICROSECS(1);
-    long age = tavs_params.age / SECONDS(1);
-    long forgive = tavs_params.forgive / MILLISECS(1);
-    long positive = tavs_params.positive, negative = tavs_params.negative;
-    long threshold = tavs_params.threshold;
-    long lowest = tavs_params.min, highest = tavs_params.max;
-    long bits = tavs_portmap_bits;
-    long window = tavs_window;
+    int32_t n[ARRAY_SIZE(knobs)];
     const char *ss;
+    unsigned int i;
     int rc = 0;
+
+    knobs_get(n);
 
     do {
         ss = strchr(s, ',');
         if ( !ss )
             ss = strchr(s, '\0');
 
-        if ( !parse_knob(s, ss, "pbratio", 0, 1000, &pbratio, &rc) &&
-             !parse_knob(s, ss, "cap-us", 50, 10000, &cap, &rc) &&
-             !parse_knob(s, ss, "burst-us", 50, 1000000, &burst, &rc) &&
-             !parse_knob(s, ss, "iothreshold-us", 10, 100000, &io, &rc) &&
-             !parse_knob(s, ss, "age-s", 1, 86400, &age, &rc) &&
-             !parse_knob(s, ss, "forgive-ms", 0, 1000000, &forgive, &rc) &&
-             !parse_knob(s, ss, "positive", 1, 1000, &positive, &rc) &&
-             !parse_knob(s, ss, "negative", 0, 1000, &negative, &rc) &&
-             !parse_knob(s, ss, "threshold", 0, 10000, &threshold, &rc) &&
-             !parse_knob(s, ss, "min", -10000, 0, &lowest, &rc) &&
-             !parse_knob(s, ss, "max", 1, 10000, &highest, &rc) &&
+        for ( i = 0; i < ARRAY_SIZE(knobs); i++ )
+            if ( knobs[i].name && parse_knob(s, ss, &knobs[i], &n[i], &rc) )
+                break;
+
+        if ( i == ARRAY_SIZE(knobs) &&
              !parse_switch(s, ss, "exact", &tavs_exact, &rc) &&
-             !parse_switch(s, ss, "head", &tavs_head, &rc) &&
-             !parse_switch(s, ss, "correlate", &tavs_correlate, &rc) &&
-             !parse_knob(s, ss, "portmap-bits", 1, 4, &bits, &rc) &&
-             !parse_knob(s, ss, "window", 1, TAVS_WINDOW_MAX, &window, &rc) )
+             !parse_switch(s, ss, "head", &tavs_head, &rc) )
         {
             printk(XENLOG_WARNING "tavs: unknown parameter: %s\n", s);
             rc = -EINVAL;
@@ -124,26 +273,16 @@ static int __init cf_check parse_tavs(const char *s)
         s = ss + 1;
     } while ( *ss );
 
-    if ( bits == 3 )
+    if ( !knobs_agree(n) )
     {
-        printk(XENLOG_WARNING "tavs: portmap-bits takes 1, 2 or 4\n");
-        rc = -EINVAL;
+        printk(XENLOG_WARNING
+               "tavs: ignored: needs threshold < max, cap-us <= burst-us, portmap-bits 1, 2 or 4\n");
+        return -EINVAL;
     }
-    else
-        tavs_portmap_bits = bits;
 
-    tavs_window = window;
-    tavs_pbratio = pbratio;
-    tavs_boost_cap = MICROSECS(cap);
-    tavs_boost_burst = MICROSECS(max(burst, cap));
-    tavs_params.io_threshold = MICROSECS(io);
-    tavs_params.age = SECONDS(age);
-    tavs_params.forgive = MILLISECS(forgive);
-    tavs_params.positive = positive;
-    tavs_params.negative = negative;
-    tavs_params.threshold = threshold;
-    tavs_params.min = lowest;
-    tavs_params.max = highest;
+    for ( i = 0; i < ARRAY_SIZE(knobs); i++ )
+        if ( knobs[i].name )
+            knob_set(&knobs[i], n[i]);
 
     return rc;
 }

@@ -25,14 +25,14 @@ void tavs_domain_init(struct domain *d)
 {
     d->tavs.pbratio = tavs_pbratio;
     d->tavs.driver = is_hardware_domain(d);
-    d->tavs.track = is_pv_domain(d) && !d->tavs.driver;
+    d->tavs.track = tavs_track && tavs_can_track(d) && !d->tavs.driver;
 }
 
 int tavs_vcpu_create(struct vcpu *v)
 {
     const struct domain *d = v->domain;
 
-    if ( is_idle_domain(d) || !is_pv_domain(d) )
+    if ( !tavs_can_track(d) )
         return 0;
 
     v->tavs = xzalloc(struct tavs_vcpu);
@@ -56,6 +56,37 @@ void tavs_vcpu_destroy(struct vcpu *v)
     if ( v->tavs )
         vfree(v->tavs->ports);
     XFREE(v->tavs);
+}
+
+int tavs_domain_track(struct domain *d, bool track)
+{
+    struct vcpu *v;
+
+    if ( d->tavs.track == track )
+        return 0;
+
+    if ( track )
+        for_each_vcpu ( d, v )
+            if ( tavs_net_track(v) )
+                return -ENOMEM;
+
+    /* Of tasks that ended meanwhile nothing was heard. */
+    if ( track )
+        for_each_vcpu ( d, v )
+        {
+            unsigned long flags;
+
+            if ( !v->tavs )
+                continue;
+
+            spin_lock_irqsave(&v->tavs->lock, flags);
+            v->tavs->restart = true;
+            spin_unlock_irqrestore(&v->tavs->lock, flags);
+        }
+
+    write_atomic(&d->tavs.track, track);
+
+    return 0;
 }
 
 /* The inference learns of an event when the vCPU next does something. */
@@ -155,8 +186,14 @@ void tavs_vcpu_in(struct vcpu *v, s_time_t now)
         return;
 
     spin_lock(&tv->lock);
+    if ( unlikely(tv->restart) )
+    {
+        tavs_tasks_restart(&tv->tasks);
+        write_atomic(&tv->event, 0);
+        tv->restart = false;
+    }
     consume_event(tv);
-    tavs_tasks_in(&tv->tasks, now);
+    tavs_tasks_in(&tv->tasks, &tavs_params, now);
     tavs_trace_runs(v, true);
     tv->told = false;
     spin_unlock(&tv->lock);
@@ -270,13 +307,23 @@ void tavs_event(struct vcpu *v, struct evtchn *chn)
     enum tavs_net_verdict net = TAVS_NET_NONE;
     enum tavs_block_verdict block = TAVS_BLOCK_NO;
     enum tavs_reason reason;
+    s_time_t now;
 
-    if ( unlikely(tb_init_done) && is_io(d, chn) )
+    if ( !atomic_read(&tavs_pools) || !is_io(d, chn) )
+        return;
+
+    now = NOW();
+
+    /* What it waits for since, whether tracked or not (tavs_sched_latency()). */
+    if ( !v->is_running && !ACCESS_ONCE(v->tavs_event_at) )
+        cmpxchg(&v->tavs_event_at, 0, now);
+
+    if ( unlikely(tb_init_done) )
         tavs_trace_io(v, chn);
 
     if ( d->tavs.driver )
     {
-        if ( !v->is_running && is_io(d, chn) )
+        if ( !v->is_running )
             tavs_sched_event(v, TAVS_REASON_DRIVER);
         return;
     }
@@ -291,10 +338,10 @@ void tavs_event(struct vcpu *v, struct evtchn *chn)
             block = tavs_block_sent(driver, d, chn, net);
     }
 
-    if ( !tv || !d->tavs.track || !is_io(d, chn) )
+    if ( !tv || !d->tavs.track )
         return;
 
-    write_atomic(&tv->event, NOW());
+    write_atomic(&tv->event, now);
 
     if ( v->is_running )
         return;

@@ -10,6 +10,8 @@
 #include <xen/spinlock.h>
 #include <xen/tavs.h>
 
+#include <public/domctl.h>
+
 #include "net-map.h"
 #include "task.h"
 
@@ -24,6 +26,21 @@ extern s_time_t tavs_boost_burst;       /* the most budget that can be saved */
 extern uint16_t tavs_pbratio;           /* permille, of domains created later */
 extern unsigned int tavs_portmap_bits;  /* of a counter: 1 to 4 */
 extern bool tavs_correlate;             /* else any I/O event counts */
+extern bool tavs_track;                 /* PV domains created later */
+
+/*
+ * The knobs by number (XEN_SYSCTL_TAVS_*), for tools.  To set some, all are
+ * checked first: -EINVAL, and nothing is changed.  tavs_knobs_get() tells which
+ * there are, one bit each.
+ */
+int tavs_knobs_set(uint32_t set, const int32_t *n);
+uint32_t tavs_knobs_get(int32_t *n);
+
+/* Can the tasks of the domain be tracked at all? */
+static inline bool tavs_can_track(const struct domain *d)
+{
+    return is_pv_domain(d) && !is_idle_domain(d);
+}
 
 /*
  * What differs from credit for whoever is not boosted.  Set by boot options
@@ -128,6 +145,13 @@ struct tavs_vcpu {
     bool active, boosted, revoke, hit;
 
     /*
+     * Tracking was turned on: what is in `tasks` is from before.  Set with
+     * `lock` held, in tavs_domain_track(); cleared, with `tasks`, when it is
+     * next scheduled in.  Until then it asks for no boost.
+     */
+    bool restart;
+
+    /*
      * Events that asked for no boost, by reason, up to REFUSED_OFF.
      * Counted by whoever sends, under no common lock.
      */
@@ -178,6 +202,11 @@ enum tavs_block_verdict tavs_block_sent(const struct domain *driver,
                                         struct domain *d, struct evtchn *chn,
                                         enum tavs_net_verdict net);
 
+/*
+ * Track the tasks of a domain from now on, or no longer.  -ENOMEM: as before.
+ */
+int tavs_domain_track(struct domain *d, bool track);
+
 /* task tracking, called by the scheduler with the schedule lock held */
 void tavs_vcpu_in(struct vcpu *v, s_time_t now);
 void tavs_vcpu_out(struct vcpu *v, s_time_t now, bool blocks);
@@ -193,7 +222,8 @@ static inline bool tavs_vcpu_wants_boost(const struct vcpu *v)
 {
     const struct tavs_vcpu *tv = v->tavs;
 
-    return v->domain->tavs.track && ACCESS_ONCE(tv->tasks.believed);
+    return v->domain->tavs.track && ACCESS_ONCE(tv->tasks.believed) &&
+           !ACCESS_ONCE(tv->restart);
 }
 
 /*
@@ -202,6 +232,15 @@ static inline bool tavs_vcpu_wants_boost(const struct vcpu *v)
  * domain it is TAVS_REASON_DRIVER.  Takes the schedule lock.
  */
 void tavs_sched_event(struct vcpu *v, enum tavs_reason reason);
+
+/* Is there a cpupool under the scheduler tavs? */
+extern atomic_t tavs_pools;
+
+/* Of a vCPU's unit; -EINVAL where the scheduler is not tavs. */
+int tavs_sched_stats(const struct vcpu *v, struct tavs_stats *stats,
+                     s_time_t *budget);
+int tavs_sched_latency(const struct vcpu *v, unsigned int which,
+                       struct xen_domctl_tavs_latency *latency);
 
 void tavs_dump_params(void);
 void tavs_dump_stats(const struct tavs_stats *stats);

@@ -88,7 +88,7 @@
  *   evidence is the oldest; where all four are believed, it is not tracked,
  *   which means that it stays undecided.  So a guest that wears out address
  *   spaces displaces no believed task, and hurts nobody but itself.  Each
- *   call looks at one set.
+ *   call looks at one set, but for the first after the threshold was changed.
  */
 #ifdef __XEN__
 # include <xen/lib.h>
@@ -117,9 +117,7 @@ struct tavs_task *tavs_tasks_find(struct tavs_tasks *t, unsigned long id)
     return NULL;
 }
 
-static struct tavs_task *tavs_get(struct tavs_tasks *t,
-                                  const struct tavs_params *p,
-                                  unsigned long id)
+static struct tavs_task *tavs_get(struct tavs_tasks *t, unsigned long id)
 {
     struct tavs_task *set = tavs_set(t, id), *victim = NULL;
     unsigned int i;
@@ -134,7 +132,7 @@ static struct tavs_task *tavs_get(struct tavs_tasks *t,
             if ( !victim || victim->id )
                 victim = &set[i];
         }
-        else if ( set[i].belief <= p->threshold &&
+        else if ( set[i].belief <= t->threshold &&
                   (!victim ||
                    (victim->id && set[i].last_io < victim->last_io)) )
             victim = &set[i];
@@ -160,8 +158,8 @@ static void tavs_set_belief(struct tavs_tasks *t, const struct tavs_params *p,
     if ( belief < p->min )
         belief = p->min;
 
-    t->believed -= task->belief > p->threshold;
-    t->believed += belief > p->threshold;
+    t->believed -= task->belief > t->threshold;
+    t->believed += belief > t->threshold;
     task->belief = belief;
 }
 
@@ -258,12 +256,15 @@ static void tavs_end_segment(struct tavs_tasks *t,
         t->answering = false;
 
     if ( t->cur && t->cur != kernel )
-        task = tavs_get(t, p, t->cur);
+        task = tavs_get(t, t->cur);
     if ( !task )
     {
         tavs_end_stage(t, false, t->cur == kernel, blocks);
         return;
     }
+
+    if ( task->segments < UINT32_MAX )
+        task->segments++;
 
     if ( task->cpu_us < UINT32_MAX - used / 1000 )
         task->cpu_us += used / 1000;
@@ -298,7 +299,7 @@ static void tavs_end_segment(struct tavs_tasks *t,
     }
 
     tavs_note(t, task, cause, before, used);
-    tavs_end_stage(t, task->belief > p->threshold ||
+    tavs_end_stage(t, task->belief > t->threshold ||
                       (positive && task->belief > 0), false, blocks);
 }
 
@@ -330,12 +331,12 @@ static void tavs_age(struct tavs_tasks *t, const struct tavs_params *p,
     unsigned int i;
 
     for ( i = 0; i < TAVS_TASK_WAYS; i++ )
-        if ( set[i].id && set[i].belief > p->threshold &&
+        if ( set[i].id && set[i].belief > t->threshold &&
              now - set[i].last_io > p->age )
         {
             int before = set[i].belief;
 
-            tavs_set_belief(t, p, &set[i], p->threshold);
+            tavs_set_belief(t, p, &set[i], t->threshold);
             tavs_note(t, &set[i], TAVS_AGED, before, 0);
         }
 }
@@ -344,6 +345,30 @@ void tavs_tasks_init(struct tavs_tasks *t)
 {
     memset(t, 0, sizeof(*t));
     t->idle = true;
+}
+
+void tavs_tasks_restart(struct tavs_tasks *t)
+{
+    memset(t->task, 0, sizeof(t->task));
+    t->believed = 0;
+    tavs_begin_segment(t, 0, TAVS_ROLE_NONE, 0);
+    t->answering = false;
+    t->running = false;
+    t->idle = true;
+}
+
+/* The threshold was changed: who is believed by the new one? */
+static void tavs_recount(struct tavs_tasks *t, int threshold)
+{
+    unsigned int i, j;
+
+    t->threshold = threshold;
+    t->believed = 0;
+
+    for ( i = 0; i < TAVS_TASK_SETS; i++ )
+        for ( j = 0; j < TAVS_TASK_WAYS; j++ )
+            t->believed += t->task[i][j].id &&
+                           t->task[i][j].belief > threshold;
 }
 
 bool tavs_tasks_answering(const struct tavs_tasks *t,
@@ -381,8 +406,14 @@ void tavs_tasks_event(struct tavs_tasks *t, const struct tavs_params *p,
     t->elapsed = 0;
 }
 
-void tavs_tasks_in(struct tavs_tasks *t, int64_t now)
+void tavs_tasks_in(struct tavs_tasks *t, const struct tavs_params *p,
+                   int64_t now)
 {
+    int threshold = *(const volatile int *)&p->threshold;
+
+    if ( t->threshold != threshold )
+        tavs_recount(t, threshold);
+
     if ( t->idle )
     {
         tavs_begin_segment(t, t->cur, t->answering ? TAVS_ROLE_RESUMED
@@ -410,7 +441,7 @@ static void tavs_end_waiting(struct tavs_tasks *t,
             break;
 
         task = t->role == TAVS_ROLE_RESUMED ? NULL : tavs_tasks_find(t, t->cur);
-        t->first_io = task && task->belief > p->threshold;
+        t->first_io = task && task->belief > t->threshold;
         tavs_conclude(t, false);
         break;
 
@@ -447,12 +478,11 @@ void tavs_tasks_out(struct tavs_tasks *t, const struct tavs_params *p,
 }
 
 enum tavs_verdict tavs_tasks_verdict(struct tavs_tasks *t,
-                                     const struct tavs_params *p,
                                      unsigned long kernel)
 {
     const struct tavs_task *task = tavs_tasks_find(t, t->cur);
 
-    if ( task && task->belief > p->threshold )
+    if ( task && task->belief > t->threshold )
         return TAVS_IO_BOUND;
 
     /* Until the guest has switched, it is still about to answer the event. */
@@ -493,7 +523,7 @@ enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
     tavs_begin_segment(t, id, role, now);
     if ( id != kernel )
         tavs_remember(t, id);
-    verdict = tavs_tasks_verdict(t, p, kernel);
+    verdict = tavs_tasks_verdict(t, kernel);
 
     if ( t->stage == TAVS_STAGE_WOKEN && id != kernel )
     {

@@ -42,7 +42,7 @@ struct tavs_params {
 
 /*
  * A table of 64 sets of 4 tasks: a look-up touches one set, and a task can
- * displace another only within it.  8 KiB a vCPU.
+ * displace another only within it.  10 KiB a vCPU.
  */
 #define TAVS_TASK_SETS 64
 #define TAVS_TASK_WAYS 4
@@ -55,6 +55,7 @@ struct tavs_task {
     int64_t last_io;        /* time of the last positive evidence, or 0 */
     int64_t last_cpu;       /* time of the last negative evidence, or 0 */
     uint32_t cpu_us;        /* CPU time used, saturating */
+    uint32_t segments;      /* how many it had, saturating */
     int16_t belief;
 };
 
@@ -114,6 +115,7 @@ enum tavs_stage {
 struct tavs_tasks {
     struct tavs_task task[TAVS_TASK_SETS][TAVS_TASK_WAYS];
     unsigned int believed;  /* number of tasks believed to be I/O-bound */
+    int threshold;          /* that `believed` goes by; the parameter can change */
     unsigned int hand;      /* next set to be looked through for old beliefs */
 
     /* The segment. */
@@ -145,8 +147,15 @@ struct tavs_tasks {
 
 void tavs_tasks_init(struct tavs_tasks *t);
 
+/*
+ * Forget all tasks, and the segment: nothing was heard of the vCPU for a while.
+ * It must not have the pCPU.  Statistics remain.
+ */
+void tavs_tasks_restart(struct tavs_tasks *t);
+
 /* The vCPU gets the pCPU. */
-void tavs_tasks_in(struct tavs_tasks *t, int64_t now);
+void tavs_tasks_in(struct tavs_tasks *t, const struct tavs_params *p,
+                   int64_t now);
 
 /* The vCPU loses the pCPU, because it blocks or while it could go on. */
 void tavs_tasks_out(struct tavs_tasks *t, const struct tavs_params *p,
@@ -174,7 +183,6 @@ enum tavs_outcome tavs_tasks_outcome(struct tavs_tasks *t);
 
 /* What is known of the task whose segment it is. */
 enum tavs_verdict tavs_tasks_verdict(struct tavs_tasks *t,
-                                     const struct tavs_params *p,
                                      unsigned long kernel);
 
 /*

@@ -17,6 +17,7 @@
 struct domain;
 struct evtchn;
 struct vcpu;
+struct xen_domctl_tavs_info;
 struct xen_tavs_ring_op;
 
 #ifdef CONFIG_SCHED_TAVS
@@ -90,6 +91,9 @@ void tavs_grant_unmap(const struct domain *mapper, struct domain *d,
 
 /* The current domain has copied from one domain's grant to another's. */
 void tavs_grant_copy(struct domain *from, struct domain *to);
+
+/* XEN_DOMCTL_tavs_info */
+int tavs_domctl(const struct domain *d, struct xen_domctl_tavs_info *info);
 
 #else /* !CONFIG_SCHED_TAVS */
 

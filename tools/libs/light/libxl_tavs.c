@@ -1,0 +1,583 @@
+/*
+ * This program is free software; you can redistribute it and/or modify
+ * it under the terms of the GNU Lesser General Public License as published
+ * by the Free Software Foundation; version 2.1 only. with the special
+ * exception on linking described in file LICENSE.
+ *
+ * This program is distributed in the hope that it will be useful,
+ * but WITHOUT ANY WARRANTY; without even the implied warranty of
+ * MERCHANTABILITY or FITNESS FOR A PARTICULAR PURPOSE.  See the
+ * GNU Lesser General Public License for more details.
+ */
+
+/*
+ * The task-aware scheduler: its parameters, and what it knows of domains.
+ */
+
+#include "libxl_internal.h"
+
+/* Parameters of a domain. */
+
+int libxl__sched_tavs_domain_get(libxl__gc *gc, uint32_t domid,
+                                 libxl_domain_sched_params *scinfo)
+{
+    struct xen_domctl_sched_tavs sdom;
+
+    if (xc_sched_tavs_domain_get(CTX->xch, domid, &sdom)) {
+        LOGED(ERROR, domid, "Getting domain sched tavs");
+        return ERROR_FAIL;
+    }
+
+    libxl_domain_sched_params_init(scinfo);
+    scinfo->sched = LIBXL_SCHEDULER_TAVS;
+    scinfo->weight = sdom.weight;
+    scinfo->cap = sdom.cap;
+    scinfo->pb_ratio = sdom.pbratio;
+    libxl_defbool_set(&scinfo->tracked,
+                      sdom.flags & XEN_DOMCTL_SCHED_TAVS_tracked);
+    libxl_defbool_set(&scinfo->driver,
+                      sdom.flags & XEN_DOMCTL_SCHED_TAVS_driver);
+
+    return 0;
+}
+
+static void set_flag(const libxl_defbool *b, uint8_t flag,
+                     struct xen_domctl_sched_tavs *sdom, uint8_t *after)
+{
+    if (libxl_defbool_is_default(*b))
+        return;
+
+    sdom->set_flags |= flag;
+    if (libxl_defbool_val(*b)) {
+        sdom->flags |= flag;
+        *after |= flag;
+    } else
+        *after &= ~flag;
+}
+
+int libxl__sched_tavs_domain_set(libxl__gc *gc, uint32_t domid,
+                                 const libxl_domain_sched_params *scinfo)
+{
+    struct xen_domctl_sched_tavs now, sdom = { .cap = ~0, .pbratio = ~0 };
+    xc_domaininfo_t domaininfo;
+    uint8_t after;
+
+    if (xc_domain_getinfo_single(CTX->xch, domid, &domaininfo) < 0) {
+        LOGED(ERROR, domid, "Getting domain info");
+        return errno == ESRCH ? ERROR_INVAL : ERROR_FAIL;
+    }
+
+    if (xc_sched_tavs_domain_get(CTX->xch, domid, &now)) {
+        LOGED(ERROR, domid, "Getting domain sched tavs");
+        return ERROR_FAIL;
+    }
+
+    if (scinfo->weight != LIBXL_DOMAIN_SCHED_PARAM_WEIGHT_DEFAULT) {
+        if (scinfo->weight < 1 || scinfo->weight > 65535) {
+            LOGD(ERROR, domid, "Cpu weight out of range, "
+                 "valid values are within range from 1 to 65535");
+            return ERROR_INVAL;
+        }
+        sdom.weight = scinfo->weight;
+    }
+
+    if (scinfo->cap != LIBXL_DOMAIN_SCHED_PARAM_CAP_DEFAULT) {
+        if (scinfo->cap < 0
+            || scinfo->cap > (domaininfo.max_vcpu_id + 1) * 100) {
+            LOGD(ERROR, domid, "Cpu cap out of range, "
+                 "valid range is from 0 to %d for specified number of vcpus",
+                 ((domaininfo.max_vcpu_id + 1) * 100));
+            return ERROR_INVAL;
+        }
+        sdom.cap = scinfo->cap;
+    }
+
+    if (scinfo->pb_ratio != LIBXL_DOMAIN_SCHED_PARAM_PB_RATIO_DEFAULT) {
+        if (scinfo->pb_ratio < 0
+            || scinfo->pb_ratio > XEN_DOMCTL_SCHED_TAVS_PBRATIO_MAX) {
+            LOGD(ERROR, domid, "PBratio out of range, "
+                 "valid range is from 0 to %d permille",
+                 XEN_DOMCTL_SCHED_TAVS_PBRATIO_MAX);
+            return ERROR_INVAL;
+        }
+        sdom.pbratio = scinfo->pb_ratio;
+    }
+
+    after = now.flags;
+    set_flag(&scinfo->tracked, XEN_DOMCTL_SCHED_TAVS_tracked, &sdom, &after);
+    set_flag(&scinfo->driver, XEN_DOMCTL_SCHED_TAVS_driver, &sdom, &after);
+
+    if ((after & XEN_DOMCTL_SCHED_TAVS_tracked)
+        && (after & XEN_DOMCTL_SCHED_TAVS_driver)) {
+        LOGD(ERROR, domid, "A driver domain is not tracked: "
+             "it can be one or the other");
+        return ERROR_INVAL;
+    }
+
+    if (xc_sched_tavs_domain_set(CTX->xch, domid, &sdom)) {
+        if (errno == EOPNOTSUPP) {
+            LOGD(ERROR, domid, "Only tasks of PV domains can be tracked");
+            return ERROR_INVAL;
+        }
+        LOGED(ERROR, domid, "Setting domain sched tavs");
+        return ERROR_FAIL;
+    }
+
+    return 0;
+}
+
+/*
+ * Parameters that another scheduler does not have are no error, as always.  Of
+ * a driver domain nothing is said: it is one under any scheduler.
+ */
+void libxl__sched_tavs_ignored(libxl__gc *gc, uint32_t domid,
+                               libxl_scheduler sched,
+                               const libxl_domain_sched_params *scinfo)
+{
+    const char *name =
+        scinfo->pb_ratio != LIBXL_DOMAIN_SCHED_PARAM_PB_RATIO_DEFAULT
+            ? "pb_ratio" :
+        !libxl_defbool_is_default(scinfo->tracked) &&
+        libxl_defbool_val(scinfo->tracked) ? "tracked" : NULL;
+
+    if (name)
+        LOGD(WARN, domid, "%s is ignored: the scheduler is %s, not tavs", name,
+             libxl_scheduler_to_string(sched));
+}
+
+/* Parameters of a cpupool, and of the host. */
+
+static const struct {
+    const char *name;
+    size_t offset;
+    unsigned int knob;
+    int min, max;
+} knobs[] = {
+#define KNOB(name, field, id)                                 \
+    { name, offsetof(libxl_sched_tavs_params, field),         \
+      XEN_SYSCTL_TAVS_ ## id, XEN_SYSCTL_TAVS_ ## id ## _MIN, \
+      XEN_SYSCTL_TAVS_ ## id ## _MAX }
+    KNOB("PBratio of new domains", pb_ratio, PBRATIO),
+    KNOB("Boost cap", boost_cap_us, BOOST_CAP_US),
+    KNOB("Burst", burst_us, BURST_US),
+    KNOB("I/O threshold", io_threshold_us, IO_THRESHOLD_US),
+    KNOB("Positive evidence", positive, POSITIVE),
+    KNOB("Negative evidence", negative, NEGATIVE),
+    KNOB("Belief threshold", threshold, THRESHOLD),
+    KNOB("Lowest belief", belief_min, MIN),
+    KNOB("Highest belief", belief_max, MAX),
+    KNOB("Age", age_s, AGE_S),
+    KNOB("Forgiveness", forgive_ms, FORGIVE_MS),
+    KNOB("Inspection window", window, WINDOW),
+    KNOB("Portmap bits", portmap_bits, PORTMAP_BITS),
+    KNOB("Correlation", correlate, CORRELATE),
+    KNOB("Tracking of new domains", track, TRACK),
+#undef KNOB
+};
+
+static int *field(libxl_sched_tavs_params *scinfo, unsigned int i)
+{
+    return (int *)((char *)scinfo + knobs[i].offset);
+}
+
+static void params_from_xen(const struct xen_sysctl_tavs_schedule *sparam,
+                            libxl_sched_tavs_params *scinfo)
+{
+    unsigned int i;
+
+    scinfo->tslice_ms = sparam->credit.tslice_ms;
+    scinfo->ratelimit_us = sparam->credit.ratelimit_us;
+    scinfo->vcpu_migr_delay_us = sparam->credit.vcpu_migr_delay_us;
+
+    for (i = 0; i < ARRAY_SIZE(knobs); i++)
+        *field(scinfo, i) = sparam->valid & (1U << knobs[i].knob)
+                            ? sparam->knob[knobs[i].knob]
+                            : LIBXL_SCHED_TAVS_PARAM_DEFAULT;
+}
+
+int libxl_sched_tavs_params_get(libxl_ctx *ctx, uint32_t poolid,
+                                libxl_sched_tavs_params *scinfo)
+{
+    struct xen_sysctl_tavs_schedule sparam;
+    int rc;
+    GC_INIT(ctx);
+
+    if (xc_sched_tavs_params_get(ctx->xch, poolid, &sparam)) {
+        LOGE(ERROR, "getting Tavs scheduler parameters");
+        rc = ERROR_FAIL;
+        goto out;
+    }
+
+    params_from_xen(&sparam, scinfo);
+
+    rc = 0;
+ out:
+    GC_FREE;
+    return rc;
+}
+
+static int check_range(libxl__gc *gc, const char *name, int value, int min,
+                       int max)
+{
+    if (value >= min && value <= max)
+        return 0;
+
+    LOG(ERROR, "%s out of range, valid range is from %d to %d", name, min, max);
+    return ERROR_INVAL;
+}
+
+/* The value after a change, which `scinfo` may leave as it is. */
+static int after(const libxl_sched_tavs_params *scinfo, int value, int now)
+{
+    return value == LIBXL_SCHED_TAVS_PARAM_DEFAULT ? now : value;
+}
+
+int libxl_sched_tavs_params_set(libxl_ctx *ctx, uint32_t poolid,
+                                libxl_sched_tavs_params *scinfo)
+{
+    struct xen_sysctl_tavs_schedule sparam = {}, now;
+    int tslice, ratelimit, migr_delay, rc;
+    unsigned int i;
+    GC_INIT(ctx);
+
+    if (xc_sched_tavs_params_get(ctx->xch, poolid, &now)) {
+        LOGE(ERROR, "getting Tavs scheduler parameters");
+        rc = ERROR_FAIL;
+        goto out;
+    }
+
+    tslice = after(scinfo, scinfo->tslice_ms, now.credit.tslice_ms);
+    ratelimit = after(scinfo, scinfo->ratelimit_us, now.credit.ratelimit_us);
+    migr_delay = after(scinfo, scinfo->vcpu_migr_delay_us,
+                       now.credit.vcpu_migr_delay_us);
+
+    rc = check_range(gc, "Time slice", tslice, XEN_SYSCTL_CSCHED_TSLICE_MIN,
+                     XEN_SYSCTL_CSCHED_TSLICE_MAX);
+    if (rc) goto out;
+    if (ratelimit) {
+        rc = check_range(gc, "Ratelimit", ratelimit,
+                         XEN_SYSCTL_SCHED_RATELIMIT_MIN,
+                         XEN_SYSCTL_SCHED_RATELIMIT_MAX);
+        if (rc) goto out;
+    }
+    if (ratelimit > tslice * 1000) {
+        LOG(ERROR, "Ratelimit cannot be greater than timeslice");
+        rc = ERROR_INVAL;
+        goto out;
+    }
+    rc = check_range(gc, "Migration delay", migr_delay, 0,
+                     XEN_SYSCTL_CSCHED_MGR_DLY_MAX_US);
+    if (rc) goto out;
+
+    if (scinfo->tslice_ms != LIBXL_SCHED_TAVS_PARAM_DEFAULT ||
+        scinfo->ratelimit_us != LIBXL_SCHED_TAVS_PARAM_DEFAULT ||
+        scinfo->vcpu_migr_delay_us != LIBXL_SCHED_TAVS_PARAM_DEFAULT) {
+        sparam.valid = XEN_SYSCTL_TAVS_VALID_credit;
+        sparam.credit.tslice_ms = tslice;
+        sparam.credit.ratelimit_us = ratelimit;
+        sparam.credit.vcpu_migr_delay_us = migr_delay;
+    }
+
+    for (i = 0; i < ARRAY_SIZE(knobs); i++) {
+        unsigned int knob = knobs[i].knob;
+        int value = *field(scinfo, i);
+
+        if (value == LIBXL_SCHED_TAVS_PARAM_DEFAULT)
+            continue;
+
+        if (!(now.valid & (1U << knob))) {
+            LOG(ERROR, "%s: the hypervisor does not have this", knobs[i].name);
+            rc = ERROR_NI;
+            goto out;
+        }
+
+        rc = check_range(gc, knobs[i].name, value, knobs[i].min, knobs[i].max);
+        if (rc) goto out;
+
+        sparam.valid |= 1U << knob;
+        sparam.knob[knob] = now.knob[knob] = value;
+    }
+
+    if (now.knob[XEN_SYSCTL_TAVS_PORTMAP_BITS] == 3) {
+        LOG(ERROR, "Portmap bits can be 1, 2 or 4");
+        rc = ERROR_INVAL;
+        goto out;
+    }
+    if (now.knob[XEN_SYSCTL_TAVS_THRESHOLD] >=
+        now.knob[XEN_SYSCTL_TAVS_MAX]) {
+        LOG(ERROR, "Belief threshold must be below highest belief");
+        rc = ERROR_INVAL;
+        goto out;
+    }
+    if (now.knob[XEN_SYSCTL_TAVS_BOOST_CAP_US] >
+        now.knob[XEN_SYSCTL_TAVS_BURST_US]) {
+        LOG(ERROR, "Boost cap cannot be greater than burst");
+        rc = ERROR_INVAL;
+        goto out;
+    }
+
+    if (xc_sched_tavs_params_set(ctx->xch, poolid, &sparam)) {
+        LOGE(ERROR, "Setting Tavs scheduler parameters");
+        rc = ERROR_FAIL;
+        goto out;
+    }
+
+    params_from_xen(&sparam, scinfo);
+
+    rc = 0;
+ out:
+    GC_FREE;
+    return rc;
+}
+
+/* What task awareness knows. */
+
+static int get_nr_vcpus(libxl__gc *gc, uint32_t domid, int *nr_vcpus)
+{
+    xc_domaininfo_t info;
+    libxl_scheduler sched;
+
+    if (xc_domain_getinfo_single(CTX->xch, domid, &info) < 0) {
+        LOGED(ERROR, domid, "Getting domain info");
+        return errno == ESRCH ? ERROR_DOMAIN_NOTFOUND : ERROR_FAIL;
+    }
+
+    sched = libxl__domain_scheduler(gc, domid);
+    if (sched != LIBXL_SCHEDULER_TAVS) {
+        LOGD(ERROR, domid, "Domain is scheduled by %s, not by tavs",
+             libxl_scheduler_to_string(sched));
+        return ERROR_INVAL;
+    }
+
+    *nr_vcpus = info.max_vcpu_id + 1;
+
+    return 0;
+}
+
+/* A vCPU that was never created has nothing to tell. */
+static bool no_such_vcpu(void)
+{
+    return errno == ESRCH;
+}
+
+static void boosts_from_xen(const xen_domctl_tavs_stats_t *xs,
+                            unsigned int reason, libxl_tavs_boosts *b)
+{
+    b->boosts = xs->boosts[reason];
+    b->hits = xs->hits[reason];
+    b->revoked = xs->ends[reason][XEN_DOMCTL_TAVS_END_revoked];
+    b->blocked = xs->ends[reason][XEN_DOMCTL_TAVS_END_blocked];
+    b->capped = xs->ends[reason][XEN_DOMCTL_TAVS_END_capped];
+}
+
+int libxl_domain_tavs_stats_get(libxl_ctx *ctx, uint32_t domid,
+                                libxl_tavs_domain_stats *stats)
+{
+    int nr_vcpus, i, rc;
+    GC_INIT(ctx);
+
+    libxl_tavs_domain_stats_init(stats);
+    stats->domid = domid;
+
+    rc = get_nr_vcpus(gc, domid, &nr_vcpus);
+    if (rc) goto out;
+
+    stats->vcpus = libxl__calloc(NOGC, nr_vcpus, sizeof(*stats->vcpus));
+
+    for (i = 0; i < nr_vcpus; i++) {
+        libxl_tavs_vcpu_stats *vs = &stats->vcpus[stats->num_vcpus];
+        xen_domctl_tavs_stats_t xs;
+
+        if (xc_tavs_stats(CTX->xch, domid, i, &xs)) {
+            if (no_such_vcpu())
+                continue;
+            LOGED(ERROR, domid, "Getting tavs statistics of vcpu %d", i);
+            rc = ERROR_FAIL;
+            goto out;
+        }
+
+        libxl_tavs_vcpu_stats_init(vs);
+        vs->vcpu = i;
+        vs->run_ns = xs.run_ns;
+        vs->boost_ns = xs.boost_ns;
+        vs->budget_us = xs.budget_ns / 1000;
+        vs->events = xs.events;
+        boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_any, &vs->any);
+        boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_block, &vs->block);
+        boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_net, &vs->net);
+        boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_driver, &vs->driver);
+        vs->refused_no_task = xs.refused[XEN_DOMCTL_TAVS_REFUSED_no_task];
+        vs->refused_uncorrelated =
+            xs.refused[XEN_DOMCTL_TAVS_REFUSED_uncorrelated];
+        vs->refused_off = xs.refused[XEN_DOMCTL_TAVS_REFUSED_off];
+        vs->refused_budget = xs.refused[XEN_DOMCTL_TAVS_REFUSED_budget];
+        vs->refused_ahead = xs.refused[XEN_DOMCTL_TAVS_REFUSED_ahead];
+        vs->switches = xs.switches;
+        vs->positives = xs.positives;
+        vs->negatives = xs.negatives;
+        vs->ambiguous = xs.ambiguous;
+        vs->untracked = xs.untracked;
+        vs->believed = xs.believed;
+        stats->num_vcpus++;
+    }
+
+    rc = 0;
+ out:
+    if (rc)
+        libxl_tavs_domain_stats_dispose(stats);
+    GC_FREE;
+    return rc;
+}
+
+static void task_from_xen(const xen_domctl_tavs_task_t *xt,
+                          libxl_tavs_task *task)
+{
+    libxl_tavs_task_init(task);
+    task->id = xt->id;
+    task->belief = xt->belief;
+    task->io_bound = xt->flags & XEN_DOMCTL_TAVS_TASK_io_bound;
+    task->current = xt->flags & XEN_DOMCTL_TAVS_TASK_current;
+    task->segments = xt->segments;
+    task->cpu_us = xt->cpu_us;
+    task->last_io_ns = xt->last_io_ns;
+    task->last_cpu_ns = xt->last_cpu_ns;
+}
+
+int libxl_domain_tavs_tasks_get(libxl_ctx *ctx, uint32_t domid,
+                                libxl_tavs_domain_tasks *tasks)
+{
+    int nr_vcpus, i, rc;
+    GC_INIT(ctx);
+
+    libxl_tavs_domain_tasks_init(tasks);
+    tasks->domid = domid;
+
+    rc = get_nr_vcpus(gc, domid, &nr_vcpus);
+    if (rc) goto out;
+
+    tasks->vcpus = libxl__calloc(NOGC, nr_vcpus, sizeof(*tasks->vcpus));
+
+    for (i = 0; i < nr_vcpus; i++) {
+        libxl_tavs_vcpu_tasks *vt = &tasks->vcpus[tasks->num_vcpus];
+        xen_domctl_tavs_task_t *xt = NULL;
+        uint32_t room, nr = 0, j;
+
+        /* There may be more by the time that they are read. */
+        do {
+            room = nr;
+            xt = libxl__realloc(gc, xt, (room ?: 1) * sizeof(*xt));
+            if (xc_tavs_tasks(CTX->xch, domid, i, xt, &nr)) {
+                if (no_such_vcpu()) {
+                    xt = NULL;
+                    break;
+                }
+                LOGED(ERROR, domid, "Getting tasks of vcpu %d", i);
+                rc = ERROR_FAIL;
+                goto out;
+            }
+        } while (nr > room);
+
+        if (!xt)
+            continue;
+
+        libxl_tavs_vcpu_tasks_init(vt);
+        vt->vcpu = i;
+        vt->tasks = libxl__calloc(NOGC, nr ?: 1, sizeof(*vt->tasks));
+        for (j = 0; j < nr; j++)
+            task_from_xen(&xt[j], &vt->tasks[j]);
+        vt->num_tasks = nr;
+        tasks->num_vcpus++;
+    }
+
+    rc = 0;
+ out:
+    if (rc)
+        libxl_tavs_domain_tasks_dispose(tasks);
+    GC_FREE;
+    return rc;
+}
+
+/* The first time that is too long for a bucket of a histogram. */
+static uint64_t bucket_bound_ns(unsigned int bucket)
+{
+    unsigned int subs = 1U << XEN_DOMCTL_TAVS_LATENCY_SUB_SHIFT;
+    unsigned int octave = bucket < subs ? 0 : bucket / subs - 1;
+    uint64_t units = bucket - octave * subs + 1;
+
+    return units << (octave + XEN_DOMCTL_TAVS_LATENCY_UNIT_SHIFT);
+}
+
+static void add_latency(const xen_domctl_tavs_latency_t *xl,
+                        libxl_tavs_histogram *h)
+{
+    unsigned int i;
+
+    h->count += xl->count;
+    h->sum_ns += xl->sum_ns;
+    if (h->max_ns < xl->max_ns)
+        h->max_ns = xl->max_ns;
+    for (i = 0; i < XEN_DOMCTL_TAVS_LATENCY_BUCKETS; i++)
+        h->buckets[i] += xl->bucket[i];
+}
+
+int libxl_domain_tavs_latency_get(libxl_ctx *ctx, uint32_t domid,
+                                  libxl_tavs_domain_latency *latency)
+{
+    xen_domctl_tavs_latency_t *xl;
+    libxl_tavs_histogram *h[XEN_DOMCTL_TAVS_LATENCIES] = {
+        [XEN_DOMCTL_TAVS_WAKE_unboosted] = &latency->wake,
+        [XEN_DOMCTL_TAVS_WAKE_boosted] = &latency->wake_boosted,
+        [XEN_DOMCTL_TAVS_EVENT_unboosted] = &latency->event,
+        [XEN_DOMCTL_TAVS_EVENT_boosted] = &latency->event_boosted,
+    };
+    int nr_vcpus, i, j, rc;
+    GC_INIT(ctx);
+
+    libxl_tavs_domain_latency_init(latency);
+    latency->domid = domid;
+
+    rc = get_nr_vcpus(gc, domid, &nr_vcpus);
+    if (rc) goto out;
+
+    latency->num_bounds_ns = XEN_DOMCTL_TAVS_LATENCY_BUCKETS;
+    latency->bounds_ns = libxl__calloc(NOGC, latency->num_bounds_ns,
+                                       sizeof(*latency->bounds_ns));
+    for (i = 0; i < latency->num_bounds_ns; i++)
+        latency->bounds_ns[i] = bucket_bound_ns(i);
+
+    for (j = 0; j < XEN_DOMCTL_TAVS_LATENCIES; j++) {
+        h[j]->num_buckets = XEN_DOMCTL_TAVS_LATENCY_BUCKETS;
+        h[j]->buckets = libxl__calloc(NOGC, h[j]->num_buckets,
+                                      sizeof(*h[j]->buckets));
+    }
+
+    xl = libxl__calloc(gc, XEN_DOMCTL_TAVS_LATENCIES, sizeof(*xl));
+
+    for (i = 0; i < nr_vcpus; i++) {
+        if (xc_tavs_latency(CTX->xch, domid, i, xl)) {
+            if (no_such_vcpu())
+                continue;
+            LOGED(ERROR, domid, "Getting latencies of vcpu %d", i);
+            rc = ERROR_FAIL;
+            goto out;
+        }
+
+        for (j = 0; j < XEN_DOMCTL_TAVS_LATENCIES; j++)
+            add_latency(&xl[j], h[j]);
+    }
+
+    rc = 0;
+ out:
+    if (rc)
+        libxl_tavs_domain_latency_dispose(latency);
+    GC_FREE;
+    return rc;
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-basic-offset: 4
+ * indent-tabs-mode: nil
+ * End:
+ */

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What tools are told: XEN_DOMCTL_tavs_info.
+ *
+ * Called with the lock of domctls held.  Nothing is copied out under another
+ * lock, and no lock is held for more than one element.
+ */
+#include <xen/guest_access.h>
+#include <xen/sched.h>
+#include <xen/xmalloc.h>
+
+#include <public/domctl.h>
+
+#include "latency.h"
+#include "private.h"
+
+/* The elements that fit are all there; how many there would be is told. */
+static bool fits(const struct xen_domctl_tavs_info *info, unsigned int i)
+{
+    return i < info->nr;
+}
+
+static int info_stats(const struct vcpu *v, struct xen_domctl_tavs_info *info)
+{
+    struct tavs_vcpu *tv = v->tavs;
+    struct xen_domctl_tavs_stats out = {};
+    struct tavs_stats stats;
+    s_time_t budget;
+    unsigned int i;
+    int rc;
+
+    BUILD_BUG_ON(TAVS_REASON_ANY    != XEN_DOMCTL_TAVS_REASON_any ||
+                 TAVS_REASON_BLOCK  != XEN_DOMCTL_TAVS_REASON_block ||
+                 TAVS_REASON_NET    != XEN_DOMCTL_TAVS_REASON_net ||
+                 TAVS_REASON_DRIVER != XEN_DOMCTL_TAVS_REASON_driver ||
+                 TAVS_REASONS       != XEN_DOMCTL_TAVS_REASONS);
+    BUILD_BUG_ON(TAVS_END_REVOKED != XEN_DOMCTL_TAVS_END_revoked ||
+                 TAVS_END_BLOCKED != XEN_DOMCTL_TAVS_END_blocked ||
+                 TAVS_END_CAPPED  != XEN_DOMCTL_TAVS_END_capped ||
+                 TAVS_ENDS        != XEN_DOMCTL_TAVS_ENDS);
+    BUILD_BUG_ON(TAVS_REFUSED_NO_TASK != XEN_DOMCTL_TAVS_REFUSED_no_task ||
+                 TAVS_REFUSED_UNCORRELATED !=
+                     XEN_DOMCTL_TAVS_REFUSED_uncorrelated ||
+                 TAVS_REFUSED_OFF     != XEN_DOMCTL_TAVS_REFUSED_off ||
+                 TAVS_REFUSED_BUDGET  != XEN_DOMCTL_TAVS_REFUSED_budget ||
+                 TAVS_REFUSED_AHEAD   != XEN_DOMCTL_TAVS_REFUSED_ahead ||
+                 TAVS_REFUSALS        != XEN_DOMCTL_TAVS_REFUSALS);
+    BUILD_BUG_ON(sizeof(out.boosts) != sizeof(stats.boosts) ||
+                 sizeof(out.hits) != sizeof(stats.hits) ||
+                 sizeof(out.ends) != sizeof(stats.ends) ||
+                 sizeof(out.refused) != sizeof(stats.refused));
+
+    rc = tavs_sched_stats(v, &stats, &budget);
+    if ( rc )
+        return rc;
+
+    out.run_ns = stats.run_time;
+    out.boost_ns = stats.boost_time;
+    out.budget_ns = budget;
+    out.events = stats.events;
+    memcpy(out.boosts, stats.boosts, sizeof(out.boosts));
+    memcpy(out.hits, stats.hits, sizeof(out.hits));
+    memcpy(out.ends, stats.ends, sizeof(out.ends));
+    memcpy(out.refused, stats.refused, sizeof(out.refused));
+
+    if ( tv )
+    {
+        unsigned long flags;
+
+        /* The scheduler does not hear of these. */
+        for ( i = 0; i < ARRAY_SIZE(tv->refused); i++ )
+            out.refused[i] += (uint32_t)atomic_read(&tv->refused[i]);
+
+        spin_lock_irqsave(&tv->lock, flags);
+        out.switches = tv->tasks.switches;
+        out.positives = tv->tasks.positives;
+        out.negatives = tv->tasks.negatives;
+        out.ambiguous = tv->tasks.ambiguous;
+        out.untracked = tv->tasks.lost;
+        out.believed = tv->tasks.believed;
+        spin_unlock_irqrestore(&tv->lock, flags);
+    }
+
+    if ( fits(info, 0) && copy_to_guest(info->u.stats, &out, 1) )
+        return -EFAULT;
+
+    info->nr = 1;
+
+    return 0;
+}
+
+static uint64_t age(s_time_t when, s_time_t now)
+{
+    return when ? max(now - when, (s_time_t)0) : ~0UL;
+}
+
+static int info_tasks(const struct vcpu *v, struct xen_domctl_tavs_info *info)
+{
+    struct tavs_vcpu *tv = v->tavs;
+    unsigned int i, j, nr = 0;
+
+    for ( i = 0; tv && i < TAVS_TASK_SETS; i++ )
+    {
+        struct tavs_task set[TAVS_TASK_WAYS];
+        s_time_t now = NOW();
+        unsigned long flags, cur;
+        int threshold;
+
+        spin_lock_irqsave(&tv->lock, flags);
+        memcpy(set, tv->tasks.task[i], sizeof(set));
+        cur = tv->tasks.cur;
+        threshold = tv->tasks.threshold;
+        spin_unlock_irqrestore(&tv->lock, flags);
+
+        for ( j = 0; j < TAVS_TASK_WAYS; j++ )
+        {
+            const struct xen_domctl_tavs_task out = {
+                .id          = set[j].id,
+                .last_io_ns  = age(set[j].last_io, now),
+                .last_cpu_ns = age(set[j].last_cpu, now),
+                .cpu_us      = set[j].cpu_us,
+                .segments    = set[j].segments,
+                .belief      = set[j].belief,
+                .flags       =
+                    (set[j].belief > threshold ? XEN_DOMCTL_TAVS_TASK_io_bound
+                                               : 0) |
+                    (set[j].id == cur ? XEN_DOMCTL_TAVS_TASK_current : 0),
+            };
+
+            if ( !set[j].id )
+                continue;
+
+            if ( fits(info, nr) &&
+                 copy_to_guest_offset(info->u.tasks, nr, &out, 1) )
+                return -EFAULT;
+
+            nr++;
+        }
+    }
+
+    info->nr = nr;
+
+    return 0;
+}
+
+static int info_latency(const struct vcpu *v,
+                        struct xen_domctl_tavs_info *info)
+{
+    struct xen_domctl_tavs_latency *out;
+    unsigned int i;
+    int rc = 0;
+
+    BUILD_BUG_ON(TAVS_LATENCY_UNIT_SHIFT != XEN_DOMCTL_TAVS_LATENCY_UNIT_SHIFT);
+    BUILD_BUG_ON(TAVS_LATENCY_SUB_SHIFT != XEN_DOMCTL_TAVS_LATENCY_SUB_SHIFT);
+    BUILD_BUG_ON(TAVS_LATENCY_BUCKETS != XEN_DOMCTL_TAVS_LATENCY_BUCKETS);
+
+    out = xmalloc(struct xen_domctl_tavs_latency);
+    if ( !out )
+        return -ENOMEM;
+
+    for ( i = 0; !rc && i < XEN_DOMCTL_TAVS_LATENCIES; i++ )
+    {
+        rc = tavs_sched_latency(v, i, out);
+
+        if ( !rc && fits(info, i) &&
+             copy_to_guest_offset(info->u.latency, i, out, 1) )
+            rc = -EFAULT;
+    }
+
+    xfree(out);
+
+    if ( !rc )
+        info->nr = XEN_DOMCTL_TAVS_LATENCIES;
+
+    return rc;
+}
+
+int tavs_domctl(const struct domain *d, struct xen_domctl_tavs_info *info)
+{
+    const struct vcpu *v;
+
+    if ( info->pad )
+        return -EINVAL;
+
+    v = domain_vcpu(d, info->vcpu);
+    if ( !v )
+        return -ESRCH;
+
+    switch ( info->op )
+    {
+    case XEN_DOMCTL_TAVS_INFO_stats:
+        return info_stats(v, info);
+
+    case XEN_DOMCTL_TAVS_INFO_tasks:
+        return info_tasks(v, info);
+
+    case XEN_DOMCTL_TAVS_INFO_latency:
+        return info_latency(v, info);
+
+    default:
+        return -EINVAL;
+    }
+}
+
+/*
+ * Local variables:
+ * mode: C
+ * c-file-style: "BSD"
+ * c-basic-offset: 4
+ * tab-width: 4
+ * indent-tabs-mode: nil
+ * End:
+ */
