@@ -35,7 +35,7 @@ void tavs_trace_task(struct vcpu *v, bool resumes)
 
     TRACE_TIME(TRC_TAVS_TASK, tavs_trace_vcpu(v), t->cur,
                (uint64_t)t->cur >> 32, task ? task->belief : 0,
-               tavs_tasks_verdict(t, &tavs_params, kernel) | (t->role << 8) |
+               tavs_tasks_verdict(t, kernel) | (t->role << 8) |
                (resumes ? 1U << 16 : 0) | (t->cur == kernel ? 2U << 16 : 0));
 }
 
