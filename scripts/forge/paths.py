@@ -24,7 +24,7 @@ MODULES = BUILD / "modules"
 PATCHES = ROOT / "patches" / "xen-4.20"
 SERIES = PATCHES / "series"
 CONFIGS = Path(__file__).resolve().parent / "config"
-OVERLAY_DIRS = ("xen", "tools")
+OVERLAY_DIRS = ("xen", "tools", "docs/features")
 
 
 def shown(path: Path) -> str:

@@ -123,8 +123,7 @@ def _overlay(base: str, now: str) -> None:
     if gone:
         raise ForgeError("deleted in build/tree; delete them in the repository (and in the series):", "\n".join(gone))
     for file in sorted(there):
-        top = file.split("/")[0]
-        if top not in paths.OVERLAY_DIRS:
+        if not file.startswith(tuple(f"{top}/" for top in paths.OVERLAY_DIRS)):
             raise ForgeError(f"{file}: new files belong below {' or '.join(paths.OVERLAY_DIRS)}")
         entry = _entry_of(now, file).split()
         mode, blob = entry[0], entry[2]

@@ -54,6 +54,8 @@ def dom0_image(
     archive.add_text("lab/env", _environment(scenario, policy, mode))
     archive.add_text("lab/policy", _policy_commands(scenario, policy))
     archive.add_text("lab/measure", _measure_script(scenario, policy, seed, mode, trace_kb))
+    archive.add_text("lab/before", "".join(f"{line}\n" for line in policy.before))
+    archive.add_text("lab/after", "".join(f"{line}\n" for line in policy.after))
     archive.add_text("lab/banner", _banner(scenario, policy))
     for kernel in sorted({guest.kernel for guest in scenario.guests}):
         archive.add_file(f"lab/vmlinux-{kernel}", artifacts.guest_vmlinux(kernel), 0o644)

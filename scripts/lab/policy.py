@@ -25,10 +25,14 @@ class Policy:
     commands: tuple[str, ...] = ()  # xl commands in dom0, once the guests are up
     modules: tuple[str, ...] = ()  # our modules that dom0 loads
     guest_modules: tuple[str, ...] = ()  # ... and that guests load (or fail to)
+    # Shell commands in dom0, right before and right after the traffic source measures.
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
 
     def definition(self) -> dict:
         lists = {key: list(value) for key, value in asdict(self).items() if isinstance(value, tuple)}
-        return {**asdict(self), **lists}
+        unused = [key for key in ("before", "after") if not lists[key]]
+        return {key: value for key, value in (asdict(self) | lists).items() if key not in unused}
 
 
 def load(path: Path = POLICIES) -> dict[str, Policy]:

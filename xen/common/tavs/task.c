@@ -546,7 +546,7 @@ bool tavs_tasks_inspect(struct tavs_tasks *t, const struct tavs_params *p,
         unsigned int at = (t->newest - i) % TAVS_WINDOW_MAX;
         const struct tavs_task *task = tavs_tasks_find(t, t->window[at]);
 
-        if ( task && task->belief > p->threshold )
+        if ( task && task->belief > t->threshold )
             return true;
     }
 
