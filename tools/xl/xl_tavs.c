@@ -336,14 +336,15 @@ static int print_all(const uint32_t *poolid)
  * -d [domid] [params]    : set them, and list them
  * -s [-p [pool]]         : list a cpupool's parameters
  * -s [-p [pool]] [params]: set them, and list them
- * --stats, --tasks, --latency, --prometheus, --top: of the domains selected
+ * --stats, --tasks, --portmap, --latency, --prometheus, --top: of the domains
+ *                          that are selected
  */
 int main_sched_tavs(int argc, char **argv)
 {
     enum {
         OPT_POSITIVE = 256, OPT_NEGATIVE, OPT_THRESHOLD, OPT_MIN, OPT_MAX,
-        OPT_AGE, OPT_FORGIVE, OPT_CORRELATE, OPT_STATS, OPT_TASKS, OPT_LATENCY,
-        OPT_PROMETHEUS, OPT_TOP, OPT_COUNT, OPT_JSON,
+        OPT_AGE, OPT_FORGIVE, OPT_CORRELATE, OPT_STATS, OPT_TASKS, OPT_PORTMAP,
+        OPT_LATENCY, OPT_PROMETHEUS, OPT_TOP, OPT_COUNT, OPT_JSON,
     };
     static struct option opts[] = {
         {"domain", 1, 0, 'd'},
@@ -372,6 +373,7 @@ int main_sched_tavs(int argc, char **argv)
         {"correlate", 1, 0, OPT_CORRELATE},
         {"stats", 0, 0, OPT_STATS},
         {"tasks", 0, 0, OPT_TASKS},
+        {"portmap", 0, 0, OPT_PORTMAP},
         {"latency", 0, 0, OPT_LATENCY},
         {"prometheus", 0, 0, OPT_PROMETHEUS},
         {"top", 1, 0, OPT_TOP},
@@ -471,6 +473,8 @@ int main_sched_tavs(int argc, char **argv)
         SHOW(TAVS_SHOW_STATS);
     case OPT_TASKS:
         SHOW(TAVS_SHOW_TASKS);
+    case OPT_PORTMAP:
+        SHOW(TAVS_SHOW_PORTMAP);
     case OPT_LATENCY:
         SHOW(TAVS_SHOW_LATENCY);
     case OPT_PROMETHEUS:
@@ -501,7 +505,7 @@ int main_sched_tavs(int argc, char **argv)
                                 track >= 0)))
         refuse("what to show goes with --domain or --cpupool only");
     if (json && (!shows || top || what == TAVS_SHOW_PROMETHEUS))
-        refuse("--json goes with --stats, --tasks or --latency");
+        refuse("--json goes with --stats, --tasks, --portmap or --latency");
     if (count && !top)
         refuse("--count goes with --top");
     if (dom_only && !sel.dom)

@@ -158,6 +158,13 @@ static bool show_stats(const struct tavs_domain *d)
     for (i = 0; i < stats.num_vcpus; i++)
         show_vcpu_stats(d, &stats.vcpus[i]);
 
+    if (stats.ring.registered)
+        printf("  Packets told of: %"PRIu64"; notified %"PRIu64", left over %"
+               PRIu64", dropped %"PRIu64", lost %"PRIu64", nonsense %"PRIu64
+               ", overrun %"PRIu64"\n", stats.ring.taken, stats.ring.notified,
+               stats.ring.left_over, stats.ring.dropped, stats.ring.lost,
+               stats.ring.nonsense, stats.ring.overrun);
+
     libxl_tavs_domain_stats_dispose(&stats);
 
     return true;
@@ -219,6 +226,35 @@ static bool show_tasks(const struct tavs_domain *d)
     return true;
 }
 
+static bool show_portmap(const struct tavs_domain *d)
+{
+    libxl_tavs_domain_ports ports;
+    int i, j;
+
+    if (libxl_domain_tavs_ports_get(ctx, d->domid, &ports))
+        return false;
+
+    for (i = 0; i < ports.num_vcpus; i++) {
+        const libxl_tavs_vcpu_ports *v = &ports.vcpus[i];
+
+        printf("%s, ID %"PRIu32", vCPU %d: ports %d\n", d->name, d->domid,
+               v->vcpu, v->num_ports);
+        if (v->num_ports)
+            printf("  %-8s %5s %7s %6s\n", "Protocol", "Port", "Counter",
+                   "Boosts");
+        for (j = 0; j < v->num_ports; j++) {
+            const libxl_tavs_port *p = &v->ports[j];
+
+            printf("  %-8s %5d %7d %6s\n", p->protocol == 6 ? "tcp" : "udp",
+                   p->port, p->value, p->boosts ? "yes" : "no");
+        }
+    }
+
+    libxl_tavs_domain_ports_dispose(&ports);
+
+    return true;
+}
+
 static void show_latency_header(void)
 {
     printf("%-20s %4s %-5s %-7s %10s %9s %9s %9s %9s %9s\n", "Name", "ID",
@@ -274,6 +310,7 @@ static bool json_##what(yajl_gen hand, const struct tavs_domain *d,       \
 }
 JSON_GET(stats)
 JSON_GET(tasks)
+JSON_GET(ports)
 JSON_GET(latency)
 #undef JSON_GET
 
@@ -292,6 +329,7 @@ static int show_json(enum tavs_show what, const struct tavs_domain *doms,
     } kinds[] = {
         [TAVS_SHOW_STATS] = { "stats", json_stats },
         [TAVS_SHOW_TASKS] = { "tasks", json_tasks },
+        [TAVS_SHOW_PORTMAP] = { "ports", json_ports },
         [TAVS_SHOW_LATENCY] = { "latency", json_latency },
     };
     yajl_gen hand = libxl_yajl_gen_alloc(NULL);
@@ -457,6 +495,31 @@ static void counts_metric(const struct metrics *m, unsigned int nr,
             }
 }
 
+static void ring_metric(const struct metrics *m, unsigned int nr)
+{
+    static const struct {
+        const char *fate;
+        size_t offset;
+    } fates[] = {
+#define FATE(fate) { #fate, offsetof(libxl_tavs_ring, fate) }
+        FATE(taken), FATE(notified), FATE(left_over), FATE(dropped),
+        FATE(lost), FATE(nonsense), FATE(overrun),
+#undef FATE
+    };
+    unsigned int i, k;
+
+    metric("ring_packets_total", "counter",
+           "Packets that a driver domain told of, by fate.");
+    for (i = 0; i < nr; i++)
+        for (k = 0; m[i].stats.ring.registered && k < ARRAY_SIZE(fates); k++) {
+            const char *ring = (const char *)&m[i].stats.ring;
+
+            labels("ring_packets_total", m[i].d);
+            printf(",fate=\"%s\"} %"PRIu64"\n", fates[k].fate,
+                   *(const uint64_t *)(ring + fates[k].offset));
+        }
+}
+
 static void latency_metric(const struct metrics *m, unsigned int nr)
 {
     unsigned int i, k;
@@ -542,6 +605,7 @@ static void print_metrics(const struct metrics *m, unsigned int nr)
     VCPU_METRIC("events_total", "counter",
                 "Events that asked for a boost.", PRIu64, s->events);
 
+    ring_metric(m, nr);
     boost_metric(m, nr, "boosts_total", "Boosts, by reason.",
                  offsetof(libxl_tavs_boosts, boosts));
     boost_metric(m, nr, "boost_hits_total",
@@ -594,7 +658,8 @@ int tavs_show(enum tavs_show what, bool json, const struct tavs_domain *doms,
 {
     bool (*show)(const struct tavs_domain *d) =
         what == TAVS_SHOW_STATS ? show_stats :
-        what == TAVS_SHOW_TASKS ? show_tasks : show_latency;
+        what == TAVS_SHOW_TASKS ? show_tasks :
+        what == TAVS_SHOW_PORTMAP ? show_portmap : show_latency;
     unsigned int i;
 
     if (what == TAVS_SHOW_PROMETHEUS)

@@ -155,6 +155,18 @@ xc_tavs_tasks(
 }
 
 int
+xc_tavs_ports(
+    xc_interface *xch,
+    uint32_t domid,
+    uint32_t vcpu,
+    xen_domctl_tavs_port_t *ports,
+    uint32_t *nr)
+{
+    return tavs_info(xch, domid, vcpu, XEN_DOMCTL_TAVS_INFO_ports, ports,
+                     sizeof(*ports), nr);
+}
+
+int
 xc_tavs_latency(
     xc_interface *xch,
     uint32_t domid,

@@ -402,6 +402,15 @@ int libxl_domain_tavs_stats_get(libxl_ctx *ctx, uint32_t domid,
         vs->boost_ns = xs.boost_ns;
         vs->budget_us = xs.budget_ns / 1000;
         vs->events = xs.events;
+        /* The domain's, whichever vCPU. */
+        stats->ring.registered = xs.flags & XEN_DOMCTL_TAVS_STATS_ring;
+        stats->ring.taken = xs.ring_taken;
+        stats->ring.notified = xs.ring_notified;
+        stats->ring.left_over = xs.ring_left_over;
+        stats->ring.dropped = xs.ring_dropped;
+        stats->ring.lost = xs.ring_lost;
+        stats->ring.nonsense = xs.ring_nonsense;
+        stats->ring.overrun = xs.ring_overrun;
         boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_any, &vs->any);
         boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_block, &vs->block);
         boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_net, &vs->net);
@@ -493,6 +502,70 @@ int libxl_domain_tavs_tasks_get(libxl_ctx *ctx, uint32_t domid,
  out:
     if (rc)
         libxl_tavs_domain_tasks_dispose(tasks);
+    GC_FREE;
+    return rc;
+}
+
+static void port_from_xen(const xen_domctl_tavs_port_t *xp,
+                          libxl_tavs_port *port)
+{
+    libxl_tavs_port_init(port);
+    port->protocol = xp->protocol;
+    port->port = xp->port;
+    port->value = xp->value;
+    port->boosts = xp->value >= 0;
+}
+
+int libxl_domain_tavs_ports_get(libxl_ctx *ctx, uint32_t domid,
+                                libxl_tavs_domain_ports *ports)
+{
+    int nr_vcpus, i, rc;
+    GC_INIT(ctx);
+
+    libxl_tavs_domain_ports_init(ports);
+    ports->domid = domid;
+
+    rc = get_nr_vcpus(gc, domid, &nr_vcpus);
+    if (rc) goto out;
+
+    ports->vcpus = libxl__calloc(NOGC, nr_vcpus, sizeof(*ports->vcpus));
+
+    for (i = 0; i < nr_vcpus; i++) {
+        libxl_tavs_vcpu_ports *vp = &ports->vcpus[ports->num_vcpus];
+        xen_domctl_tavs_port_t *xp = NULL;
+        uint32_t room, nr = 0, j;
+
+        /* There may be more by the time that they are read. */
+        do {
+            room = nr;
+            xp = libxl__realloc(gc, xp, (room ?: 1) * sizeof(*xp));
+            if (xc_tavs_ports(CTX->xch, domid, i, xp, &nr)) {
+                if (no_such_vcpu()) {
+                    xp = NULL;
+                    break;
+                }
+                LOGED(ERROR, domid, "Getting ports of vcpu %d", i);
+                rc = ERROR_FAIL;
+                goto out;
+            }
+        } while (nr > room);
+
+        if (!xp)
+            continue;
+
+        libxl_tavs_vcpu_ports_init(vp);
+        vp->vcpu = i;
+        vp->ports = libxl__calloc(NOGC, nr ?: 1, sizeof(*vp->ports));
+        for (j = 0; j < nr; j++)
+            port_from_xen(&xp[j], &vp->ports[j]);
+        vp->num_ports = nr;
+        ports->num_vcpus++;
+    }
+
+    rc = 0;
+ out:
+    if (rc)
+        libxl_tavs_domain_ports_dispose(ports);
     GC_FREE;
     return rc;
 }

@@ -81,6 +81,8 @@ static int info_stats(const struct vcpu *v, struct xen_domctl_tavs_info *info)
         spin_unlock_irqrestore(&tv->lock, flags);
     }
 
+    tavs_net_stats(v->domain, &out);
+
     if ( fits(info, 0) && copy_to_guest(info->u.stats, &out, 1) )
         return -EFAULT;
 
@@ -143,6 +145,44 @@ static int info_tasks(const struct vcpu *v, struct xen_domctl_tavs_info *info)
     return 0;
 }
 
+static int info_ports(const struct vcpu *v, struct xen_domctl_tavs_info *info)
+{
+    const struct tavs_portmap *map = v->tavs ? ACCESS_ONCE(v->tavs->ports)
+                                             : NULL;
+    unsigned int udp, port, nr = 0, bits = ACCESS_ONCE(tavs_portmap_bits);
+
+    /* Read without the lock: a counter that changes is seen a little later. */
+    for ( udp = 0; map && udp < ARRAY_SIZE(map->counter); udp++ )
+        for ( port = 0; port < TAVS_PORTS; port++ )
+        {
+            const struct xen_tavs_packet packet = {
+                .protocol = udp ? 17 : 6,
+                .port = port,
+            };
+            struct xen_domctl_tavs_port out = {
+                .port = port,
+                .protocol = packet.protocol,
+            };
+
+            /* Two ports a byte, 0 where nothing is known of either. */
+            if ( !map->counter[udp][port / 2] ||
+                 !tavs_portmap_known(map, &packet) )
+                continue;
+
+            out.value = tavs_portmap_get(map, bits, &packet);
+
+            if ( fits(info, nr) &&
+                 copy_to_guest_offset(info->u.ports, nr, &out, 1) )
+                return -EFAULT;
+
+            nr++;
+        }
+
+    info->nr = nr;
+
+    return 0;
+}
+
 static int info_latency(const struct vcpu *v,
                         struct xen_domctl_tavs_info *info)
 {
@@ -193,6 +233,9 @@ int tavs_domctl(const struct domain *d, struct xen_domctl_tavs_info *info)
 
     case XEN_DOMCTL_TAVS_INFO_tasks:
         return info_tasks(v, info);
+
+    case XEN_DOMCTL_TAVS_INFO_ports:
+        return info_ports(v, info);
 
     case XEN_DOMCTL_TAVS_INFO_latency:
         return info_latency(v, info);

@@ -156,6 +156,15 @@ static uint8_t *cell(struct tavs_portmap *m,
     return &m->counter[packet->protocol == UDP][packet->port / 2];
 }
 
+bool tavs_portmap_known(const struct tavs_portmap *m,
+                        const struct xen_tavs_packet *packet)
+{
+    unsigned int shift;
+    uint8_t stored = *cell((struct tavs_portmap *)m, packet, &shift);
+
+    return (stored >> shift) & 0xf;
+}
+
 int tavs_portmap_get(const struct tavs_portmap *m, unsigned int bits,
                      const struct xen_tavs_packet *packet)
 {

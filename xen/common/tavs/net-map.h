@@ -97,6 +97,10 @@ bool tavs_packet_valid(const struct xen_tavs_packet *packet);
 int tavs_portmap_get(const struct tavs_portmap *m, unsigned int bits,
                      const struct xen_tavs_packet *packet);
 
+/* Is anything known of its port? */
+bool tavs_portmap_known(const struct tavs_portmap *m,
+                        const struct xen_tavs_packet *packet);
+
 /* A packet came in this slice: is it one to boost for? */
 bool tavs_slice_note(struct tavs_slice *s, const struct tavs_portmap *m,
                      unsigned int bits, const struct xen_tavs_packet *packet);

@@ -363,6 +363,30 @@ void tavs_domain_destroy(struct domain *d)
     XFREE(d->tavs.net);
 }
 
+void tavs_net_stats(const struct domain *d, struct xen_domctl_tavs_stats *out)
+{
+    struct tavs_net *net = d->tavs.net;
+    const struct tavs_packets *p;
+    unsigned long flags;
+
+    if ( !net )
+        return;
+
+    p = &net->packets;
+
+    spin_lock_irqsave(&net->lock, flags);
+    if ( net->area.map )
+        out->flags |= XEN_DOMCTL_TAVS_STATS_ring;
+    out->ring_taken = p->taken;
+    out->ring_notified = net->notified;
+    out->ring_left_over = net->left_over;
+    out->ring_dropped = p->dropped;
+    out->ring_lost = p->lost;
+    out->ring_nonsense = p->nonsense;
+    out->ring_overrun = p->overrun;
+    spin_unlock_irqrestore(&net->lock, flags);
+}
+
 void tavs_net_dump(const struct domain *d)
 {
     const struct tavs_net *net = d->tavs.net;

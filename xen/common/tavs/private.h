@@ -185,6 +185,9 @@ void tavs_net_learn(struct tavs_vcpu *tv);
  */
 int tavs_net_track(struct vcpu *v);
 
+/* What it told of packets, for tools. */
+void tavs_net_stats(const struct domain *d, struct xen_domctl_tavs_stats *out);
+
 void tavs_net_dump(const struct domain *d);
 void tavs_net_dump_vcpu(struct vcpu *v);
 
