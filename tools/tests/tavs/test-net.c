@@ -129,7 +129,7 @@ static void play(struct machine *m, const char *script)
     {
         if ( !strcmp(word, "in") )
         {
-            tavs_tasks_in(&m->tasks, m->now);
+            tavs_tasks_in(&m->tasks, &params, m->now);
             m->told = false;
         }
         else if ( !strcmp(word, "out") || !strcmp(word, "block") )

@@ -74,8 +74,7 @@ static bool inspect(struct vcpu *v)
         return false;
 
     spin_lock_irqsave(&tv->lock, flags);
-    found = tavs_tasks_inspect(&tv->tasks, &tavs_params,
-                               ACCESS_ONCE(tavs_window));
+    found = tavs_tasks_inspect(&tv->tasks, ACCESS_ONCE(tavs_window));
     spin_unlock_irqrestore(&tv->lock, flags);
 
     return found;

@@ -349,11 +349,7 @@ void tavs_tasks_init(struct tavs_tasks *t)
 
 void tavs_tasks_restart(struct tavs_tasks *t)
 {
-    memset(t->task, 0, sizeof(t->task));
-    t->believed = 0;
-    tavs_begin_segment(t, 0, TAVS_ROLE_NONE, 0);
-    t->answering = false;
-    t->running = false;
+    memset(t, 0, offsetof(struct tavs_tasks, positives));
     t->idle = true;
 }
 
@@ -536,8 +532,7 @@ enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
     return verdict;
 }
 
-bool tavs_tasks_inspect(struct tavs_tasks *t, const struct tavs_params *p,
-                        unsigned int size)
+bool tavs_tasks_inspect(struct tavs_tasks *t, unsigned int size)
 {
     unsigned int i;
 

@@ -141,7 +141,7 @@ struct tavs_tasks {
     /* Where changes are noted; NULL, as it is but for tracing: nowhere. */
     struct tavs_changes *changes;
 
-    /* Statistics. */
+    /* Statistics; last, see tavs_tasks_restart(). */
     unsigned long positives, negatives, ambiguous, switches, lost;
 };
 
@@ -189,8 +189,7 @@ enum tavs_verdict tavs_tasks_verdict(struct tavs_tasks *t,
  * The inspection window (3.3.1): is one of the `size` tasks that were
  * scheduled last, the present one included, believed to be I/O-bound?
  */
-bool tavs_tasks_inspect(struct tavs_tasks *t, const struct tavs_params *p,
-                        unsigned int size);
+bool tavs_tasks_inspect(struct tavs_tasks *t, unsigned int size);
 
 /* The address space is no more. */
 void tavs_tasks_forget(struct tavs_tasks *t, const struct tavs_params *p,
