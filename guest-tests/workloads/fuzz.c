@@ -41,7 +41,7 @@ static struct {
 	char array[ARRAY_BYTES];
 } *mem;
 
-static uint64_t accepted, refused, puts;
+static uint64_t accepted, refused, changed;
 static domid_t domains[MAX_DOMAINS];
 static unsigned int nr_domains;
 
@@ -171,7 +171,7 @@ static void fuzz_domain(void)
 		fail("domain %u: cannot be read any more", domid);
 
 	if (!rc && putting) {
-		puts++;
+		changed++;
 		if (set.weight)
 			before.weight = set.weight;
 		if (set.cap != 0xffff)
@@ -270,7 +270,7 @@ static void fuzz_pool(void)
 		fail("pool %u: cannot be read any more", pool);
 
 	if (!rc && putting) {
-		puts++;
+		changed++;
 		if (set.valid & XEN_SYSCTL_TAVS_VALID_credit)
 			before.credit = set.credit;
 		for (i = 0; i < XEN_SYSCTL_TAVS_KNOBS; i++)
@@ -305,10 +305,11 @@ static void fuzz_info(void)
 	memset(&mem->domctl, 0, sizeof(mem->domctl));
 	mem->domctl.cmd = XEN_DOMCTL_tavs_info;
 	mem->domctl.domain = some_domain();
-	info->op = one_in(8) ? number(0, 4) : prng_below(&rng, 4);
+	info->op = one_in(8) ? number(0, 4) : (int64_t)prng_below(&rng, 4);
 	info->vcpu = one_in(4) ? number(0, 1) : 0;
 	/* The largest element has less than 2 KiB. */
-	info->nr = one_in(4) ? number(0, 16) : prng_below(&rng, ARRAY_BYTES / 2048);
+	info->nr = one_in(4) ? number(0, 16)
+			     : (int64_t)prng_below(&rng, ARRAY_BYTES / 2048);
 	info->pad = one_in(16) ? prng_next(&rng) : 0;
 	/* Else: nothing there, Xen's own memory, not an address. */
 	if (info->nr > ARRAY_BYTES / 2048 || one_in(8))
@@ -382,6 +383,6 @@ int main(int argc, char **argv)
 
 	printf("fuzz: %" PRIu64 " calls on %u domains: %" PRIu64 " accepted, %" PRIu64
 	       " refused; %" PRIu64 " changed something\n", calls, nr_domains, accepted,
-	       refused, puts);
+	       refused, changed);
 	return EXIT_SUCCESS;
 }

@@ -48,7 +48,10 @@ def dom0_image(
     archive.add_file("init", ROOT / "guest-tests/dom0/init", 0o755)
     for script in sorted((ROOT / "guest-tests/dom0/hotplug").iterdir()):
         archive.add_file(f"etc/xen/scripts/{script.name}", script, 0o755)
-    for workload in ("wire", "bar", "tracer") if trace_kb else ("wire", "bar"):
+    programs = ["wire", "bar", *(["tracer"] if trace_kb else [])]
+    if "fuzz" in " ".join((*policy.commands, *policy.before, *policy.after)).split():
+        programs.append("fuzz")
+    for workload in programs:
         archive.add_file(f"lab/bin/{workload}", artifacts.workloads / workload, 0o755)
 
     archive.add_text("lab/env", _environment(scenario, policy, mode))

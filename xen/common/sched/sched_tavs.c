@@ -633,7 +633,10 @@ static void *cf_check tavs_alloc_udata(const struct scheduler *ops,
 
         tu->place = NOW();
         tu->budget = tavs_boost_cap;
-        forget_event(unit);
+
+        /* It has no pCPU yet, and may have come from another scheduler. */
+        if ( unit->vcpu_list )
+            unit->vcpu_list->tavs_event_at = 0;
     }
 
     priv = csched_alloc_udata(ops, unit, dd);

@@ -232,7 +232,7 @@ bool tavs_vcpu_serves(struct vcpu *v)
 
     /* Nobody else changes the segment of a vCPU that runs here. */
     return tv && tv->active &&
-           tavs_tasks_verdict(&tv->tasks, &tavs_params,
+           tavs_tasks_verdict(&tv->tasks,
                               v->domain->tavs.kernel) == TAVS_IO_BOUND;
 }
 
