@@ -438,7 +438,7 @@ static void test_window(void)
         unsigned int n;
 
         tavs_tasks_init(&t);
-        check(!tavs_tasks_inspect(&t, &paper, TAVS_WINDOW_MAX),
+        check(!tavs_tasks_inspect(&t, TAVS_WINDOW_MAX),
               windows[i].name, "somebody waits, before anybody ran");
 
         play(&t, &paper, "in b", &now);
@@ -448,13 +448,13 @@ static void test_window(void)
         play(&t, &paper, windows[i].script, &now);
 
         for ( size = 1; size <= TAVS_WINDOW_MAX; size++ )
-            check(tavs_tasks_inspect(&t, &paper, size) ==
+            check(tavs_tasks_inspect(&t, size) ==
                   (windows[i].found[size - 1] == '1'),
                   windows[i].name, "window of %u", size);
 
-        check(!tavs_tasks_inspect(&t, &paper, 0), windows[i].name,
+        check(!tavs_tasks_inspect(&t, 0), windows[i].name,
               "something is found in nothing");
-        check(tavs_tasks_inspect(&t, &paper, 1000) ==
+        check(tavs_tasks_inspect(&t, 1000) ==
               (windows[i].found[TAVS_WINDOW_MAX - 1] == '1'),
               windows[i].name, "beyond the longest window");
     }
@@ -463,10 +463,6 @@ static void test_window(void)
 /* What is believed as the window is looked at counts. */
 static void test_window_belief(void)
 {
-/* A threshold that is changed meanwhile: what was learned is judged anew. */
-static void test_threshold(void)
-{
-    struct tavs_params p = paper;
     struct tavs_tasks t;
     int64_t now = 0;
     unsigned int i;
@@ -475,14 +471,14 @@ static void test_threshold(void)
     play(&t, &paper, "in b", &now);
     for ( i = 0; i < 5; i++ )
     {
-        check(!tavs_tasks_inspect(&t, &paper, 3), "window, belief",
+        check(!tavs_tasks_inspect(&t, 3), "window, belief",
               "not yet believed after %u", i);
         play(&t, &paper, "event +100 a +100 b +900", &now);
     }
-    check(tavs_tasks_inspect(&t, &paper, 3), "window, belief", "believed");
+    check(tavs_tasks_inspect(&t, 3), "window, belief", "believed");
 
     play(&t, &paper, "a +900 b", &now);
-    check(!tavs_tasks_inspect(&t, &paper, 3), "window, belief",
+    check(!tavs_tasks_inspect(&t, 3), "window, belief",
           "believed no more");
 }
 
@@ -611,6 +607,17 @@ static void test_two_channels(void)
               "the block");
         check(!moved, "two channels", "left over: %#lx", moved);
     }
+}
+
+/* A threshold that is changed meanwhile: what was learned is judged anew. */
+static void test_threshold(void)
+{
+    struct tavs_params p = paper;
+    struct tavs_tasks t;
+    int64_t now = 0;
+    unsigned int i;
+
+    tavs_tasks_init(&t);
     play(&t, &p, "in a", &now);
     for ( i = 0; i < 10; i++ )
         play(&t, &p, "event +100 b +100 a +30000", &now);
