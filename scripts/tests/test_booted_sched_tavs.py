@@ -103,7 +103,7 @@ def transcript(log: Path) -> list[tuple[str, list[str], int]]:
             found.append((line[2:], [], None))
         elif found and (status := re.fullmatch(r"\[(\d+)\]", line)):
             found[-1] = (*found[-1][:2], int(status[1]))
-        elif found:
+        elif found and found[-1][2] is None:
             found[-1][1].append(re.sub(r"^libxl: (\w+): \w+\.c:\d+:\w+: ", r"libxl: \1: ", line))
     return found
 
@@ -140,20 +140,23 @@ SETTING = (
     ("xl sched-tavs -s", [POOL, HOST, BELIEF], True),
     ("xl sched-tavs -s -t 10 -r 500 -M 200",
      ["Cpupool Pool-0: tslice=10ms ratelimit=500us migration-delay=200us", HOST, BELIEF], True),
-    ("xl sched-tavs -s --tslice_ms=30 --ratelimit_us=1000 --migration_delay_us=0", [POOL, HOST, BELIEF], True),
+    ("xl sched-tavs -s --tslice_ms=30 --ratelimit_us=1000 --migration_delay_us=0",
+     [POOL, HOST, BELIEF], True),
     ("xl sched-tavs -s -i 300 -m 400 -P 8000 -b 0.2 -W 4 -n 4 --correlate=off -k off",
      [POOL, "Host: pbratio=0.200 boost-cap=400us burst=8000us iothreshold=300us window=4 portmap-bits=4 "
       "correlate=off track=off", BELIEF], True),
     ("xl sched-tavs -s --iothreshold_us=500 --burst_us=10000 --boost_cap_us=500 --pb_ratio=0.125 --window=3 "
      "--portmap_bits=2 --correlate=on --track=on", [POOL, HOST, BELIEF], True),
-    ("xl sched-tavs -s --positive=7 --negative=15 --threshold=30 --min=-50 --max=200 --age_s=60 --forgive_ms=500",
+    ("xl sched-tavs -s --positive=7 --negative=15 --threshold=30 --min=-50 --max=200 --age_s=60 "
+     "--forgive_ms=500",
      [POOL, HOST, "Belief: positive=7 negative=15 threshold=30 min=-50 max=200 age=60s forgive=500ms"], True),
     ("xl sched-tavs -s --positive=5 --negative=20 --threshold=20 --min=-100 --max=300 --age_s=120 "
      "--forgive_ms=1000", [POOL, HOST, BELIEF], True),
 )
 
 REFUSED = (
-    ("xl sched-tavs -d d1 -b 1.5", error("--pb_ratio: '1.5' is not a decimal from 0 to 1 with up to three places")),
+    ("xl sched-tavs -d d1 -b 1.5",
+     error("--pb_ratio: '1.5' is not a decimal from 0 to 1 with up to three places")),
     ("xl sched-tavs -d d1 -b 0.0001",
      error("--pb_ratio: '0.0001' is not a decimal from 0 to 1 with up to three places")),
     ("xl sched-tavs -d d1 -w ten", error("--weight: 'ten' is not a whole number")),
@@ -163,7 +166,8 @@ REFUSED = (
     ("xl sched-tavs -d d1 -c 101",
      libxl("Domain 1:Cpu cap out of range, valid range is from 0 to 100 for specified number of vcpus")),
     ("xl sched-tavs -d v1 -k on", libxl("Domain 2:Only tasks of PV domains can be tracked")),
-    ("xl sched-tavs -d d1 -D on", libxl("Domain 1:A driver domain is not tracked: it can be one or the other")),
+    ("xl sched-tavs -d d1 -D on",
+     libxl("Domain 1:A driver domain is not tracked: it can be one or the other")),
     ("xl sched-tavs -d nosuch", ["nosuch is an invalid domain identifier (rc=-6)"]),
     ("xl sched-tavs -d nosuch -b 0", ["nosuch is an invalid domain identifier (rc=-6)"]),
     ("xl sched-tavs --stats -d nosuch", ["nosuch is an invalid domain identifier (rc=-6)"]),
@@ -197,7 +201,8 @@ ELSEWHERE = (
 )
 
 TO_CREDIT = ("xl cpupool-cpu-remove Pool-0 1",
-             """xl cpupool-create 'name="other"' 'sched="credit"' 'cpus=["1"]'""", "xl cpupool-migrate d1 other")
+             """xl cpupool-create 'name="other"' 'sched="credit"' 'cpus=["1"]'""",
+             "xl cpupool-migrate d1 other")
 BACK = ("xl cpupool-migrate d1 Pool-0", "xl cpupool-destroy other", "xl cpupool-cpu-add Pool-0 1")
 SHOWING = ("xl sched-tavs --top 1 --count 2", "xl sched-tavs --prometheus", "xl help sched-tavs")
 
@@ -217,11 +222,13 @@ def booted(tmp_path_factory):
     effects = policy.Policy(
         "effects", "parameters change while d1 serves", "sched=tavs", expect="tavs", hypervisor="debug",
         before=(show("latency", 0), show("stats", 0)),
-        after=("cp /lab/out/wire.tsv /lab/out/wire-1.tsv", show("latency", 1), show("stats", 1), show("tasks", 1),
+        after=("cp /lab/out/wire.tsv /lab/out/wire-1.tsv",
+               show("latency", 1), show("stats", 1), show("tasks", 1),
                "xl sched-tavs -d d1 -b 0", again(2), show("latency", 2), show("stats", 2),
                "xl sched-tavs -d d1 -b 0.125", "xl sched-tavs -s -i 20", again(3), show("tasks", 3),
-               "xl sched-tavs -s -i 500", "xl sched-tavs -d d1 -k off", "sleep 0.2", "xl sched-tavs -d d1 -k on",
-               "sleep 0.2", show("tasks", 4), "cp /lab/out/wire-1.tsv /lab/out/wire.tsv"))
+               "xl sched-tavs -s -i 500",
+               "xl sched-tavs -d d1 -k off", "sleep 0.2", "xl sched-tavs -d d1 -k on", "sleep 0.2",
+               show("tasks", 4), "cp /lab/out/wire-1.tsv /lab/out/wire.tsv"))
     wanted = {"cli": machine("two-guests", TWO_GUESTS, cli, directory),
               "effects": machine("serving", SERVING, effects, directory)}
     return dict(zip(wanted, measure(wanted.values(), tmp_path_factory), strict=True))
@@ -265,7 +272,8 @@ def test_metrics_can_be_parsed(said):
     (lines,) = [lines for command, lines, _ in said if command == "xl sched-tavs --prometheus"]
     families = {family.name: family for family in text_string_to_metric_families("\n".join(lines) + "\n")}
     assert all(name.startswith("xen_tavs_") for name in families)
-    assert families["xen_tavs_boosts"].type == "counter" and families["xen_tavs_latency_seconds"].type == "histogram"
+    assert families["xen_tavs_boosts"].type == "counter"
+    assert families["xen_tavs_latency_seconds"].type == "histogram"
     domains = {sample.labels["domain"] for sample in families["xen_tavs_domain_info"].samples}
     assert domains == {"Domain-0", "d1", "v1"}
     for family in families.values():
@@ -278,7 +286,8 @@ def test_metrics_can_be_parsed(said):
 def test_random_calls_leave_the_hypervisor_silent(said, booted):
     ((_, lines, status),) = [entry for entry in said if entry[0].startswith("fuzz")]
     assert status == 0, lines
-    assert re.fullmatch(r"fuzz: 100000 calls on 3 domains: \d+ accepted, \d+ refused; \d+ changed something", lines[0])
+    assert re.fullmatch(r"fuzz: 100000 calls on 3 domains: \d+ accepted, \d+ refused; \d+ changed something",
+                        lines[0])
     log = (booted["cli"][1] / "serial.log").read_text(errors="replace")
     assert [line for line in log.splitlines() if COMPLAINT.search(line)] == []
 
