@@ -203,6 +203,13 @@ void sim_point(void)
         leave(PCPU_READY, sim_now + (sim_opt.stalls ? sim_below(5000) : 0));
 }
 
+void sim_barrier(void)
+{
+    barrier();
+    if ( sim_opt.stalls )
+        sim_point();
+}
+
 void sim_irq_disable(void)
 {
     sim_running->irqs_on = false;

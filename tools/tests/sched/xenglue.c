@@ -451,6 +451,15 @@ static unsigned long on_trap(int sig, unsigned long pc, unsigned long fp,
                 sim_fail("BUG at %s:%d in %s", (const char *)bug_ptr(b),
                          bug_line(b), host_symbol(pc));
             case BUGFRAME_assert:
+                /* What follows would be on memory that is freed. */
+                if ( !strcmp(bug_msg(b), "!(svc->flags & CSFLAG_scheduled)") &&
+                     check_known("credit2-move-unsaved") )
+                {
+                    check_report_known();
+                    host_out("clean until then\n");
+                    record_close();
+                    host_exit(0);
+                }
                 sim_fail("Assertion '%s' failed at %s:%d in %s", bug_msg(b),
                          (const char *)bug_ptr(b), bug_line(b),
                          host_symbol(pc));

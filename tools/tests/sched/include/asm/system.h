@@ -30,4 +30,13 @@ unsigned long sim_irq_flags(void);
 /* Xen's is an inline function on top of the macros that were just replaced. */
 #define local_irq_is_enabled() (!!(sim_irq_flags() & X86_EFLAGS_IF))
 
+/*
+ * Who cares for the order of two accesses expects to be seen between them.
+ * With --stalls another pCPU may overtake there.
+ */
+void sim_barrier(void);
+
+#undef smp_mb
+#define smp_mb() sim_barrier()
+
 #endif /* SIM_ASM_SYSTEM_H */
