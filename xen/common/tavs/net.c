@@ -45,7 +45,8 @@
  *   - Packets that are neither TCP nor UDP, and segments that do nothing but
  *     acknowledge, are for the kernel of the guest.  They are not recorded, so
  *     their events boost nobody.  (Each reply over TCP is acknowledged: half of
- *     the packets for a server's port would wake up nobody.)
+ *     the packets for a server's port would wake up nobody.)  Those that stand
+ *     behind them count as announced.
  *
  *   A packet for an I/O-bound task may stand behind one that is for none, of
  *   which the vCPU was told but for which it was not boosted.  Then the guest
@@ -162,15 +163,19 @@ enum tavs_net_verdict tavs_net_sent(struct domain *driver, struct vcpu *v)
 
     spin_unlock_irqrestore(&net->lock, flags);
 
-    if ( !num )
-        return TAVS_NET_NONE;
-
     if ( !tv || !d->tavs.track || !tv->ports )
-        return TAVS_NET_NO;
+        return num ? TAVS_NET_NO : TAVS_NET_NONE;
 
     spin_lock_irqsave(&tv->lock, flags);
     if ( !tv->told )
         tavs_slice_served(&tv->slice);
+    if ( !num )
+    {
+        /* Of a packet that is not recorded: others may stand behind it. */
+        tv->told = true;
+        spin_unlock_irqrestore(&tv->lock, flags);
+        return TAVS_NET_NONE;
+    }
     wanted = note(tv, packets, num);
     if ( incomplete )
         tv->slice.several = true;
