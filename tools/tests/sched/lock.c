@@ -109,7 +109,9 @@ static unsigned int find_class(const void *lock)
         sim_fail("too many classes of locks");
 
     if ( sim_opt.same_chances )
-        c.quiet = !strncmp(host_symbol(c.key), "tavs_", 5);
+        c.quiet = !strncmp(host_symbol(c.key), "tavs_", 5) ||
+                  !strncmp(host_symbol(c.key), "knob_lock", 9) ||
+                  !strncmp(host_symbol(c.key), "param_lock", 10);
     classes[nr_classes] = c;
 
     return nr_classes++;
