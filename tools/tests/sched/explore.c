@@ -526,8 +526,9 @@ static void do_change(const struct change *ch)
     case CH_WEIGHT:
         if ( d )
             rc = scenario_weight(d, 1 + ch->b % (ch->c & 1 ? 65535 : 1024),
-                                 ch->c & 6 || no_cap(d) ? 0
-                                                        : 1 + ch->c % 200);
+                                 ch->c & 6 || no_cap(d) ? 0 :
+                                 min_t(uint64_t, 1 + ch->c % 200,
+                                       100 * d->max_vcpus));
         break;
     case CH_AFFINITY:
         some_cpus(ch->c, &mask);

@@ -686,6 +686,7 @@ static int dom_put(const struct scheduler *ops, struct domain *d,
     const struct xen_domctl_sched_tavs *p = &op->u.tavs;
     uint8_t flags = (d->tavs.track ? XEN_DOMCTL_SCHED_TAVS_tracked : 0) |
                     (d->tavs.driver ? XEN_DOMCTL_SCHED_TAVS_driver : 0);
+    bool boosts = d->tavs.track && d->tavs.pbratio;
     const struct sched_unit *unit;
     int rc;
 
@@ -727,7 +728,7 @@ static int dom_put(const struct scheduler *ops, struct domain *d,
      * A boost that was granted before ends now if it runs.  Otherwise it ends
      * as soon as it has run, after the cap at the latest.
      */
-    if ( !d->tavs.track || !d->tavs.pbratio )
+    if ( boosts && (!d->tavs.track || !d->tavs.pbratio) )
         for_each_sched_unit ( d, unit )
         {
             spinlock_t *lock = unit_schedule_lock_irq(unit);
