@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """`xl sched-tavs` on the real system: set, read back, effect seen; errors word for word.
 
-Three machines: one for the command line (guests need not even be unpaused for that), one on which
-parameters are changed while a guest serves requests, and one on which other schedulers' commands are
-compared with those on a hypervisor without our patches.
+Two machines: one for the command line (guests need not even be unpaused for that), and one on which
+parameters are changed while a guest serves requests.
 """
 
 import json
