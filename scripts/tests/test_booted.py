@@ -150,7 +150,7 @@ def odd(tmp_path_factory):
     wanted = {
         "fallback": (minimal(directory), policy.Policy("fallback", "", "sched=nosuch", expect="tavs")),
         "limit": (minimal(directory, limit=9), policy.parse("limit=sched=tavs", known)),
-        "starved": (minimal(directory, memory=80), policy.parse("starved=sched=tavs", known)),
+        "starved": (minimal(directory, memory=64), policy.parse("starved=sched=tavs", known)),
         "died": (minimal(directory, workload=REFUSED), policy.parse("died=sched=tavs", known)),
         "command": (minimal(directory), policy.parse("command=sched=tavs; xl sched-credit2 -s -r 1", known)),
         "pool": (minimal(directory, pcpus=2), pool),
