@@ -23,6 +23,7 @@ from lab.progress import Board
 pytestmark = pytest.mark.booted
 
 OUT = paths.OUT / "check-sched-tavs"
+RATELIMIT_MS = 1        # credit's default
 COMPLAINT = re.compile(r"BUG|Assertion|WARN|panic|Oops|general protection|Call Trace|soft lockup")
 
 # Prints a command as it would be typed, what it says, and its exit status.
@@ -43,6 +44,7 @@ run = "hog"
 name = "v1"
 type = "pvh"
 memory_mb = 128
+pin = "0"
 [[guest.workload]]
 run = "hog"
 """
@@ -336,7 +338,8 @@ def test_tracking_begins_anew(booted):
 def test_waiting_times_are_those_that_the_client_saw(booted):
     """Unboosted, a request waits for d1's turn: each wait that the client saw Xen counted, too, to 10%.
 
-    Xen counts other events of d1 as well, so there may be more.
+    Xen counts other events of d1 as well, so there may be more.  Of the client's, dom0 may have waited
+    for the ratelimit of who runs, before it passed the request or the reply on.
     """
     seen = latencies_ms(booted, 2)
     floor = latencies_ms(booted, 1)[0]                         # of a request that waits for nobody
@@ -348,7 +351,7 @@ def test_waiting_times_are_those_that_the_client_saw(booted):
     bounds = [0, *(bound / 1e6 for bound in latency["bounds_ns"])]
     for wait in waits:
         fits = [i for i, number in enumerate(counted)
-                if number and bounds[i] * 0.9 <= wait <= bounds[i + 1] * 1.1]
+                if number and bounds[i] * 0.9 <= wait <= bounds[i + 1] * 1.1 + RATELIMIT_MS]
         assert fits, f"Xen counted no event that waited for {wait:.3f} ms"
         counted[fits[0]] -= 1
     assert mean(seen) > 5
