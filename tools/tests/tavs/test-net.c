@@ -17,11 +17,11 @@
  * and then what the counters of ports are, relative to where they boost.
  */
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "net-map.h"
 #include "task.h"
 
@@ -45,24 +45,6 @@ static const void *skb_header_pointer(const struct sk_buff *skb, int offset,
 #include "parse.h"
 
 #define KERNEL 1000UL
-
-static unsigned int checks, failures;
-
-static void check(bool ok, const char *name, const char *fmt, ...)
-{
-    va_list ap;
-
-    checks++;
-    if ( ok )
-        return;
-
-    failures++;
-    printf("FAILURE %s: ", name);
-    va_start(ap, fmt);
-    vprintf(fmt, ap);
-    va_end(ap);
-    printf("\n");
-}
 
 /* xorshift64*: the same on every host. */
 static uint64_t rnd_state;

@@ -17,34 +17,16 @@
  *
  * Tasks begin at belief 0.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "channel.h"
+#include "check.h"
 #include "latency.h"
 #include "task.h"
 
 #define KERNEL 1000UL
-
-static unsigned int checks, failures;
-
-static void check(bool ok, const char *name, const char *fmt, ...)
-{
-    va_list ap;
-
-    checks++;
-    if ( ok )
-        return;
-
-    failures++;
-    printf("FAILURE %s: ", name);
-    va_start(ap, fmt);
-    vprintf(fmt, ap);
-    va_end(ap);
-    printf("\n");
-}
 
 static unsigned long task_id(char c)
 {
