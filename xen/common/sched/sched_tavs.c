@@ -134,7 +134,7 @@
  *     a packet was sent.  It boosts for a whole cap.
  *   - What came for others while a guest was not boosted is ahead of a packet
  *     for its I/O-bound task: the guest handles it first.  So in a flood such a
- *     task waits as it does under credit (net.c, 2.).
+ *     task waits for its guest's turn (net.c, 2.).
  *
  * 9. What went wrong before, and what answers it
  *
