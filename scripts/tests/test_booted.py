@@ -86,17 +86,20 @@ def test_the_same_inputs_give_the_same_bytes(smoke):
     assert first["ran"]["fingerprint"] == second["ran"]["fingerprint"]
 
 
-@pytest.mark.parametrize("scheduler, slice_ns", [("credit", 30_000_000), ("credit2", 2_000_000)])
-def test_our_hooks_do_not_change_what_others_do(smoke, scheduler, slice_ns):
+@pytest.mark.parametrize("scheduler, allowed_ns", [("credit", 150_000_000), ("credit2", 4_000_000)])
+def test_our_hooks_do_not_change_what_others_do(smoke, scheduler, allowed_ns):
     """A hook costs others some instructions; the shares that they give must stay the same.
 
-    But for where the window cuts a time slice, at each of its ends: some instructions
-    earlier or later, another guest has it.  For the same reason ten latencies say
-    nothing; test_latencies_match_upstream has more.
+    But for where the window cuts a time slice, at each of its ends: some instructions earlier
+    or later, another guest has it.  credit2 charges by time, so that two slices of 2 ms are
+    all.  credit charges whole ticks to whoever they hit: each that hits another guest moves
+    a turn of 30 ms, and the three seconds have room for five (5%).  For the same reason ten
+    latencies say nothing; test_latencies_match_upstream has more, and the simulator finds
+    the very same decisions (test_sim.py).
     """
     ours, theirs = smoke[scheduler][0], smoke[f"{scheduler}-pristine"][0]
     for mine, upstream in zip(ours["domains"], theirs["domains"], strict=True):
-        assert mine["cpu_ns"] == pytest.approx(upstream["cpu_ns"], rel=0, abs=2 * slice_ns)
+        assert mine["cpu_ns"] == pytest.approx(upstream["cpu_ns"], rel=0, abs=allowed_ns)
 
 
 @pytest.mark.slow
