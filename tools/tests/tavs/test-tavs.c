@@ -676,11 +676,51 @@ static void test_latency(void)
           tavs_latency_bucket(2304) == 17, "latency", "the first buckets");
 }
 
+/* How far an answer got: what a boost, and who waits for its end, go by. */
+static void test_progress(void)
+{
+    static const struct {
+        const char *script;
+        bool pending, answered;
+    } steps[] = {
+        { "in a +100", false, false },
+        { "in a event +100", true, false },
+        { "in a event +9000", true, false },            /* in the kernel */
+        { "in a event +9000 out +9000 in", true, false },
+        { "in a out event +9000 in +100", true, false },
+        { "in a event +100 k", true, false },
+        { "in a event +100 k +100 b", false, false },
+        { "in a event +100 b", false, false },
+        { "in a event +100 b +50 k", false, false },
+        { "in a +9000 b +100 a event +100 b +100", false, false },
+        { "in a +9000 b +100 a event +100 b +100 a", false, true },
+        { "in a +9000 b +100 a event +100 b +100 c", false, false },
+        { "in a +9000 b +100 a event +100 b +100 c +100 a", false, true },
+        { "in a +9000 b +100 a event +100 b +900 a", false, false },
+    };
+    struct tavs_params p = TAVS_PARAMS_DEFAULT;
+    unsigned int i;
+
+    for ( i = 0; i < sizeof(steps) / sizeof(steps[0]); i++ )
+    {
+        struct tavs_tasks t;
+        int64_t now = 1000000;
+
+        tavs_tasks_init(&t);
+        play(&t, &p, steps[i].script, &now);
+        check(tavs_tasks_pending(&t, KERNEL) == steps[i].pending, "progress",
+              "pending, %s", steps[i].script);
+        check(tavs_tasks_answered(&t, KERNEL) == steps[i].answered,
+              "progress", "answered, %s", steps[i].script);
+    }
+}
+
 int main(void)
 {
     test_cases();
     test_learning();
     test_undecided();
+    test_progress();
     test_forgiven();
     test_age();
     test_churn();

@@ -53,6 +53,14 @@
  *
  *   The cap needs no timer of its own: the time slice is cut to it.
  *
+ *   It is there for events that wake no I/O-bound task.  Where one runs as the
+ *   cap is reached, it was late and is cut off amid its answer; where the guest
+ *   kernel has not switched tasks since the event, it could not yet: without
+ *   preemption it forks, executes and tears down programs in half a
+ *   millisecond and more.  Both would cost the request a turn of everybody
+ *   else.  So the unit is boosted anew then, behind those that wait boosted, if
+ *   it owns another whole cap, and TAVS_RENEWALS times at most.
+ *
  * 3. The queue
  *
  *   Each unit has a place in its queue: the time at which it woke up, or
@@ -85,7 +93,8 @@
  *   waits for the slices of all others.  It need not respect the ratelimit,
  *   except towards a guest that is just answering an event without a boost:
  *   the guest kernel notifies the back end before it runs the task, and would
- *   lose its turn to it.
+ *   lose its turn to it.  Once that guest has switched from the answer to a
+ *   task that is not I/O-bound, the driver domain waits no longer.
  *
  * 5. Budget
  *
@@ -179,6 +188,9 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
 /* A boost this close to its cap has reached it: timers fire 50 us late. */
 #define TAVS_CAP_SLOP MICROSECS(50)
 
+/* How often one event can boost anew at the cap. */
+#define TAVS_RENEWALS 3
+
 /*
  * Flags of a unit.  Protected by the schedule lock; read without it by
  * hold_priority().
@@ -213,6 +225,7 @@ struct tavs_unit {
     s_time_t turn;          /* when that slice began */
     s_time_t since;         /* runs, and is charged for it, since then */
     s_time_t boosted;       /* length of the present boost until now */
+    unsigned int renewed;   /* how often it followed another at its cap */
     s_time_t budget;        /* boosted time that it owns */
     unsigned int flags;     /* UNIT_* */
     enum tavs_reason reason; /* of the present boost */
@@ -248,8 +261,7 @@ static void set_boosted(const struct sched_unit *unit, bool boosted)
     }
 }
 
-/* The boost of a unit that is in no queue ends. */
-static void end_boost(struct sched_unit *unit, struct tavs_unit *tu,
+static void count_end(struct sched_unit *unit, struct tavs_unit *tu,
                       enum tavs_end end)
 {
     const struct vcpu *v = unit_vcpu(unit);
@@ -267,10 +279,49 @@ static void end_boost(struct sched_unit *unit, struct tavs_unit *tu,
     TRACE_TIME(TRC_TAVS_BOOST_END, tavs_trace_unit(unit), tu->reason,
                end | (hit ? 1U << 8 : 0),
                tu->boosted, max(tu->budget, (s_time_t)0) / 1000);
+}
+
+/* The boost of a unit that is in no queue ends. */
+static void end_boost(struct sched_unit *unit, struct tavs_unit *tu,
+                      enum tavs_end end)
+{
+    count_end(unit, tu, end);
 
     tu->flags &= ~UNIT_BOOSTED;
     set_boosted(unit, false);
     credit_unit_settle(unit);
+}
+
+static void count_boost(const struct sched_unit *unit, struct tavs_unit *tu,
+                        enum tavs_reason reason)
+{
+    tu->stats.boosts[reason]++;
+    TRACE_TIME(TRC_TAVS_BOOST_GRANT, tavs_trace_unit(unit), reason,
+               max(tu->budget, (s_time_t)0) / 1000);
+}
+
+/*
+ * The cap is reached, and the unit in no queue.  If it is boosted anew, it
+ * keeps the priority that it has, and is queued at its end.
+ */
+static void end_capped(struct sched_unit *unit, struct tavs_unit *tu,
+                       bool renew)
+{
+    struct vcpu *v = unit_vcpu(unit);
+
+    if ( !renew || tu->renewed >= TAVS_RENEWALS ||
+         tu->budget < ACCESS_ONCE(tavs_boost_cap) ||
+         !v || !tavs_vcpu_is_at_it(v) )
+    {
+        end_boost(unit, tu, TAVS_END_CAPPED);
+        return;
+    }
+
+    count_end(unit, tu, TAVS_END_CAPPED);
+    set_boosted(unit, false);
+    tu->renewed++;
+    tu->boosted = 0;
+    count_boost(unit, tu, tu->reason);
 }
 
 /* It was turned off while the unit was boosted. */
@@ -321,7 +372,7 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
                                           s_time_t *tslice)
 {
     struct tavs_unit *tu = data;
-    const struct vcpu *v = unit_vcpu(unit);
+    struct vcpu *v = unit_vcpu(unit);
     const struct sched_unit *overtaker;
     bool runnable;
 
@@ -336,6 +387,9 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
 
     charge(unit, tu, now);
 
+    if ( v && v->tavs )
+        v->tavs->holds = false;
+
     if ( tu->flags & UNIT_BOOSTED )
     {
         s_time_t left = ACCESS_ONCE(tavs_boost_cap) - tu->boosted;
@@ -345,7 +399,7 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
         else if ( (v && v->tavs && v->tavs->revoke) || boost_withdrawn(unit) )
             end_boost(unit, tu, TAVS_END_REVOKED);
         else if ( left <= TAVS_CAP_SLOP )
-            end_boost(unit, tu, TAVS_END_CAPPED);
+            end_capped(unit, tu, !tasklet && !credit_unit_yields(unit));
         else if ( !tasklet && !credit_unit_yields(unit) )
         {
             *tslice = left;
@@ -366,11 +420,19 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
         to_tail(tu, tu->turn);
 
     overtaker = credit_unit_overtaker(unit);
-    if ( overtaker && credit_unit_boosted(overtaker) &&
-         ((TAVS_UNIT(overtaker)->flags & UNIT_BOOSTED) ||
-          (drives(overtaker->domain) &&
-           !(v && tavs_vcpu_answers(v, now)))) )
-        return CREDIT_SWITCH;
+    if ( overtaker && credit_unit_boosted(overtaker) )
+    {
+        if ( TAVS_UNIT(overtaker)->flags & UNIT_BOOSTED )
+            return CREDIT_SWITCH;
+
+        if ( drives(overtaker->domain) )
+        {
+            if ( !v || !tavs_vcpu_answers(v, now) )
+                return CREDIT_SWITCH;
+
+            v->tavs->holds = true;
+        }
+    }
 
     return CREDIT_DECIDE;
 }
@@ -449,7 +511,7 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
         v = unit_vcpu(next);
         if ( v && v->tavs && tavs_vcpu_serves(v) )
             v->tavs->hit = true;
-        if ( prev != next )
+        if ( prev != next || !to->boosted )
             TRACE_TIME(TRC_TAVS_BOOST_RUN, tavs_trace_unit(next), to->reason,
                        to->boosted);
 
@@ -556,12 +618,11 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
     {
         tu->flags |= UNIT_BOOSTED;
         tu->boosted = 0;
+        tu->renewed = 0;
         tu->reason = reason;
     }
 
-    tu->stats.boosts[reason]++;
-    TRACE_TIME(TRC_TAVS_BOOST_GRANT, tavs_trace_vcpu(v), reason,
-               max(tu->budget, (s_time_t)0) / 1000);
+    count_boost(unit, tu, reason);
     if ( !tu->woken )
         tu->woken = NOW();
     credit_unit_boost(unit);

@@ -134,7 +134,12 @@ void tavs_task_switch(struct vcpu *v, unsigned long id)
     spin_unlock_irqrestore(&tv->lock, flags);
 
     if ( !tv->boosted )
+    {
+        /* The driver domain that waits for the answer need not wait longer. */
+        if ( unlikely(tv->holds) && !tavs_vcpu_answers(v, NOW()) )
+            raise_softirq(SCHEDULE_SOFTIRQ);
         return;
+    }
 
     switch ( verdict )
     {
@@ -198,6 +203,7 @@ void tavs_vcpu_in(struct vcpu *v, s_time_t now)
     tv->told = false;
     spin_unlock(&tv->lock);
 
+    tv->holds = false;
     tv->active = true;
 }
 
@@ -236,14 +242,28 @@ bool tavs_vcpu_serves(struct vcpu *v)
                               v->domain->tavs.kernel) == TAVS_IO_BOUND;
 }
 
-bool tavs_vcpu_answers(const struct vcpu *v, s_time_t now)
+bool tavs_vcpu_answers(struct vcpu *v, s_time_t now)
 {
-    const struct tavs_vcpu *tv = v->tavs;
+    struct tavs_vcpu *tv = v->tavs;
 
     /* Nobody else changes the segment of a vCPU that runs here. */
     return tv && tv->active &&
            (ACCESS_ONCE(tv->event) ||
-            tavs_tasks_answering(&tv->tasks, &tavs_params, now));
+            (tavs_tasks_answering(&tv->tasks, &tavs_params, now) &&
+             !tavs_tasks_answered(&tv->tasks, v->domain->tavs.kernel)));
+}
+
+bool tavs_vcpu_is_at_it(struct vcpu *v)
+{
+    struct tavs_vcpu *tv = v->tavs;
+
+    ASSERT(v == current);
+
+    /* In user mode it had the occasion to switch, and went on as it was. */
+    return tavs_vcpu_serves(v) ||
+           (tv && tv->active &&
+            tavs_tasks_pending(&tv->tasks, v->domain->tavs.kernel) &&
+            guest_kernel_mode(v, guest_cpu_user_regs()));
 }
 
 /*

@@ -141,8 +141,11 @@ struct tavs_vcpu {
      * hit:     an I/O-bound task ran during the boost: it was switched to, or
      *          was the one that ran when the vCPU last lost the pCPU.  Set
      *          there; cleared as the boost ends.
+     * holds:   a driver domain waits until it has answered an event.  Set and
+     *          cleared by the scheduler as it is asked; cleared as well when
+     *          the vCPU gets the pCPU.
      */
-    bool active, boosted, revoke, hit;
+    bool active, boosted, revoke, hit, holds;
 
     /*
      * Tracking was turned on: what is in `tasks` is from before.  Set with
@@ -218,7 +221,13 @@ void tavs_vcpu_out(struct vcpu *v, s_time_t now, bool blocks);
 bool tavs_vcpu_serves(struct vcpu *v);
 
 /* May v, which runs on this pCPU, be about to answer an event? */
-bool tavs_vcpu_answers(const struct vcpu *v, s_time_t now);
+bool tavs_vcpu_answers(struct vcpu *v, s_time_t now);
+
+/*
+ * Is v, which runs on this pCPU, not done with an event?  Its I/O-bound task
+ * runs, or the guest kernel did not come to switch tasks yet.
+ */
+bool tavs_vcpu_is_at_it(struct vcpu *v);
 
 /* Has v, which is queued, something to be boosted for?  No lock is needed. */
 static inline bool tavs_vcpu_wants_boost(const struct vcpu *v)

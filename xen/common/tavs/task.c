@@ -491,6 +491,18 @@ enum tavs_verdict tavs_tasks_verdict(struct tavs_tasks *t,
     return TAVS_OTHER;
 }
 
+bool tavs_tasks_answered(struct tavs_tasks *t, unsigned long kernel)
+{
+    return t->role == TAVS_ROLE_BEHIND &&
+           tavs_tasks_verdict(t, kernel) == TAVS_OTHER;
+}
+
+bool tavs_tasks_pending(const struct tavs_tasks *t, unsigned long kernel)
+{
+    return t->role == TAVS_ROLE_RUNNING ||
+           (t->role == TAVS_ROLE_NEXT && t->cur == kernel);
+}
+
 enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
                                     const struct tavs_params *p,
                                     unsigned long kernel, unsigned long id,

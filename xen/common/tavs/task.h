@@ -169,6 +169,15 @@ void tavs_tasks_event(struct tavs_tasks *t, const struct tavs_params *p,
 bool tavs_tasks_answering(const struct tavs_tasks *t,
                           const struct tavs_params *p, int64_t now);
 
+/* Has it gone on, behind who answered, to a task that is not I/O-bound? */
+bool tavs_tasks_answered(struct tavs_tasks *t, unsigned long kernel);
+
+/*
+ * Was nobody switched to since an event became pending?  The kernel's own
+ * address space is nobody.
+ */
+bool tavs_tasks_pending(const struct tavs_tasks *t, unsigned long kernel);
+
 /* The vCPU, which has the pCPU, switches to another address space. */
 enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
                                     const struct tavs_params *p,
