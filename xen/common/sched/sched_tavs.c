@@ -229,6 +229,7 @@ struct tavs_unit {
     s_time_t budget;        /* boosted time that it owns */
     unsigned int flags;     /* UNIT_* */
     enum tavs_reason reason; /* of the present boost */
+    s_time_t event;         /* when the event came that it began for */
 
     struct tavs_stats stats;
 
@@ -454,6 +455,7 @@ static void count_latencies(struct sched_unit *unit, struct tavs_unit *tu,
 {
     bool boosted = tu->flags & UNIT_BOOSTED;
     struct vcpu *v = unit_vcpu(unit);
+    s_time_t since;
 
     if ( tu->woken )
         count_latency(&tu->latency[boosted ? XEN_DOMCTL_TAVS_WAKE_boosted
@@ -462,10 +464,22 @@ static void count_latencies(struct sched_unit *unit, struct tavs_unit *tu,
 
     tu->woken = 0;
 
-    if ( v && ACCESS_ONCE(v->tavs_event_at) )
-        count_latency(&tu->latency[boosted ? XEN_DOMCTL_TAVS_EVENT_boosted
-                                           : XEN_DOMCTL_TAVS_EVENT_unboosted],
-                      xchg(&v->tavs_event_at, 0), now);
+    if ( !v || !ACCESS_ONCE(v->tavs_event_at) )
+        return;
+
+    since = xchg(&v->tavs_event_at, 0);
+
+    /* One that came before that for which it is boosted was not boosted for. */
+    if ( boosted && since < tu->event )
+    {
+        count_latency(&tu->latency[XEN_DOMCTL_TAVS_EVENT_unboosted], since,
+                      now);
+        since = tu->event;
+    }
+
+    count_latency(&tu->latency[boosted ? XEN_DOMCTL_TAVS_EVENT_boosted
+                                       : XEN_DOMCTL_TAVS_EVENT_unboosted],
+                  since, now);
 }
 
 /* Whatever waited for it did not wait for the pCPU. */
@@ -567,7 +581,7 @@ static bool is_ours(const struct sched_unit *unit)
            pool && pool->sched == ops && !is_idle_unit(unit);
 }
 
-void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
+void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at)
 {
     struct sched_unit *unit;
     const struct sched_resource *sr;
@@ -620,6 +634,7 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason)
         tu->boosted = 0;
         tu->renewed = 0;
         tu->reason = reason;
+        tu->event = at;
     }
 
     count_boost(unit, tu, reason);

@@ -344,7 +344,7 @@ void tavs_event(struct vcpu *v, struct evtchn *chn)
     if ( d->tavs.driver )
     {
         if ( !v->is_running )
-            tavs_sched_event(v, TAVS_REASON_DRIVER);
+            tavs_sched_event(v, TAVS_REASON_DRIVER, now);
         return;
     }
 
@@ -377,7 +377,7 @@ void tavs_event(struct vcpu *v, struct evtchn *chn)
         tavs_trace_refused(v, TAVS_REFUSED_UNCORRELATED, reason);
     }
     else
-        tavs_sched_event(v, reason);
+        tavs_sched_event(v, reason, now);
 }
 
 /*

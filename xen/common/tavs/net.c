@@ -244,7 +244,7 @@ static bool leave_over(const struct xen_tavs_packet *packet)
         told = true;
 
     if ( wanted && ACCESS_ONCE(tavs_correlate) && tavs_vcpu_wants_boost(v) )
-        tavs_sched_event(v, TAVS_REASON_NET);
+        tavs_sched_event(v, TAVS_REASON_NET, NOW());
 
     rcu_unlock_domain(d);
 

@@ -239,11 +239,11 @@ static inline bool tavs_vcpu_wants_boost(const struct vcpu *v)
 }
 
 /*
- * An event for v has become pending: let the scheduler, if it is tavs, decide
- * whether v goes ahead.  `reason` is what a boost would be for; of a driver
- * domain it is TAVS_REASON_DRIVER.  Takes the schedule lock.
+ * An event for v has become pending `at` a time: let the scheduler, if it is
+ * tavs, decide whether v goes ahead.  `reason` is what a boost would be for; of
+ * a driver domain it is TAVS_REASON_DRIVER.  Takes the schedule lock.
  */
-void tavs_sched_event(struct vcpu *v, enum tavs_reason reason);
+void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at);
 
 /* Is there a cpupool under the scheduler tavs? */
 extern atomic_t tavs_pools;
