@@ -61,7 +61,7 @@ check-series: ## build after each commit of the series (slow)
 	@$(FORGE) check-series
 
 ##@ Builds (products in build/, logs in build/log/)
-.PHONY: xen xen-debug xen-pristine toolstack kernel kernel-6.12 modules workloads artifacts ready
+.PHONY: xen xen-debug xen-pristine toolstack toolstack-pristine kernel kernel-6.12 modules workloads artifacts ready
 xen: ## the hypervisor
 	@$(FORGE) xen release
 
@@ -73,6 +73,9 @@ xen-pristine: ## the hypervisor without our patches
 
 toolstack: ## xl and what it needs, in build/tools
 	@$(FORGE) toolstack
+
+toolstack-pristine: ## the toolstack without our patches, in build/tools-pristine
+	@$(FORGE) toolstack --pristine
 
 kernel: ## Debian's kernel 6.1 for dom0 and guests
 	@$(FORGE) kernel
@@ -135,9 +138,10 @@ soak-same: sim sim-pristine ## SEEDS=N traces: tavs that does not boost is credi
 ##@ Cleaning
 .PHONY: clean distclean
 clean: ## remove what was built; keep downloads
-	@rm -rf build/obj build/xen build/tools build/tools-src build/modules build/workloads build/stamps/xen-* \
+	@rm -rf build/obj build/xen build/tools build/tools-src build/tools-pristine build/tools-src-pristine \
+	        build/modules build/workloads build/stamps/xen-* \
 	        build/stamps/toolstack* build/stamps/module-* build/artifacts.json build/log build/pristine-tree \
-	        build/tree.git/tools-src.index build/tree.git/pristine-tree.index
+	        build/tree.git/tools-src.index build/tree.git/tools-src-pristine.index build/tree.git/pristine-tree.index
 
 distclean: ## remove everything that is generated: downloads, build/tree with its edits, results
 	@$(FORGE) distclean

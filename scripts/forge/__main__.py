@@ -64,8 +64,8 @@ def do_xen(args):
         print(paths.shown(xen.build(kind)))
 
 
-def do_toolstack(_args):
-    print(paths.shown(toolstack.build()))
+def do_toolstack(args):
+    print(paths.shown(toolstack.build(pristine=args.pristine)))
 
 
 def do_kernel(args):
@@ -118,7 +118,8 @@ def parser() -> argparse.ArgumentParser:
     made = verb("xen", do_xen, "build hypervisors")
     made.add_argument("kind", nargs="*", choices=[*xen.KINDS, []], metavar="KIND",
                       help=f"{', '.join(xen.KINDS)} (default: release)")
-    verb("toolstack", do_toolstack, "build the toolstack and install it into build/tools")
+    made = verb("toolstack", do_toolstack, "build the toolstack and install it into build/tools")
+    made.add_argument("--pristine", action="store_true", help="the one without our patches, into build/tools-pristine")
     for name, function, text in (
         ("kernel", do_kernel, "fetch and unpack a kernel for dom0 and guests"),
         ("modules", do_modules, "build our own Linux modules against its headers"),

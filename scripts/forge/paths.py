@@ -19,6 +19,8 @@ OBJ = BUILD / "obj"                  # Xen's O= directories
 HYPERVISORS = BUILD / "xen"          # what the builds produced
 TOOLS_SRC = BUILD / "tools-src"      # the toolstack builds in its source: a copy keeps the work tree clean
 TOOLS = BUILD / "tools"              # DESTDIR of the toolstack
+TOOLS_SRC_PRISTINE = BUILD / "tools-src-pristine"
+TOOLS_PRISTINE = BUILD / "tools-pristine"  # the toolstack without our patches, for comparison
 MODULES = BUILD / "modules"
 
 PATCHES = ROOT / "patches" / "xen-4.20"

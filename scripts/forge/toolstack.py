@@ -62,23 +62,30 @@ def compile_at(src: Path, dest: Path, date: int) -> None:
         shutil.rmtree(cache)
 
 
-def build() -> Path:
+def build(pristine: bool = False) -> Path:
+    """Our toolstack, or the one that Xen's source gives without our patches."""
     work = tree.get()
-    key = stamp.key_of("toolstack 1", inputs(work.id), CONFIGURE, xen.compiler(), work.date, str(paths.TOOLS_SRC))
-    if stamp.fresh("toolstack", key, paths.TOOLS):
-        return paths.TOOLS
-    settings = stamp.key_of(CONFIGURE, xen.compiler(), str(paths.TOOLS_SRC))
-    if not stamp.fresh("toolstack-configure", settings):
-        tree.remove(paths.TOOLS_SRC)
-    tree.checkout(work.id, paths.TOOLS_SRC)
-    stamp.write("toolstack-configure", settings)
-    new = paths.TOOLS.with_name("tools.new")
-    compile_at(paths.TOOLS_SRC, new, work.date)
-    old = paths.TOOLS.with_name("tools.old")
+    if pristine:
+        return _build("toolstack-pristine", git.tree_of(work.base), work.date, paths.TOOLS_SRC_PRISTINE, paths.TOOLS_PRISTINE)
+    return _build("toolstack", work.id, work.date, paths.TOOLS_SRC, paths.TOOLS)
+
+
+def _build(name: str, treeish: str, date: int, src: Path, dest: Path) -> Path:
+    key = stamp.key_of("toolstack 1", inputs(treeish), CONFIGURE, xen.compiler(), date, str(src))
+    if stamp.fresh(name, key, dest):
+        return dest
+    settings = stamp.key_of(CONFIGURE, xen.compiler(), str(src))
+    if not stamp.fresh(f"{name}-configure", settings):
+        tree.remove(src)
+    tree.checkout(treeish, src)
+    stamp.write(f"{name}-configure", settings)
+    new = dest.with_name(f"{dest.name}.new")
+    compile_at(src, new, date)
+    old = dest.with_name(f"{dest.name}.old")
     shutil.rmtree(old, ignore_errors=True)
-    if paths.TOOLS.exists():
-        paths.TOOLS.rename(old)
-    new.rename(paths.TOOLS)
+    if dest.exists():
+        dest.rename(old)
+    new.rename(dest)
     shutil.rmtree(old, ignore_errors=True)
-    stamp.write("toolstack", key)
-    return paths.TOOLS
+    stamp.write(name, key)
+    return dest

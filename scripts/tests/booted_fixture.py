@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Booting machines from a test, and what was typed in their dom0."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from lab import paths, scenario, workers
+from lab.cache import Cache
+from lab.progress import Board
+
+# What no log of Xen or dom0 may have.
+COMPLAINT = re.compile(r"BUG|Assertion|WARN|panic|Oops|general protection|Call Trace|soft lockup")
+
+# Prints a command as it would be typed, what it says, and its exit status.
+TELL = 't() { echo "\\$ $*"; "$@" 2>&1 && s=0 || s=$?; echo "[$s]"; }'
+
+
+def measure(wanted, out, tmp_path_factory, fresh=True, artifacts=None):
+    """Runs (scenario, policy) pairs side by side; returns the outcomes in their order."""
+    artifacts = artifacts or paths.load_artifacts()
+    jobs = [workers.Job(s, p, 1, artifacts, workers.rundir(out, s.name, p.name, 1), fresh)
+            for s, p in wanted]
+    cache = Cache(tmp_path_factory.mktemp("cache"))
+    with Board(Console(file=sys.stderr), len(jobs)) as board:
+        return workers.run_all(jobs, int(os.environ.get("JOBS") or os.cpu_count() or 1), board, cache)
+
+
+def written(name, text, directory):
+    """A scenario that a test spells out."""
+    file = directory / f"{name}.toml"
+    file.write_text(text)
+    return scenario.load(file)
+
+
+def told(commands):
+    return (TELL, *(f"t {command}" for command in commands))
+
+
+def transcript(log: Path, where=False) -> list[tuple[str, list[str], int]]:
+    """Each command, what it said, and its exit status; of libxl's messages not where it says them, unless asked."""
+    found = []
+    for line in log.read_text().splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], [], None))
+        elif found and (status := re.fullmatch(r"\[(\d+)\]", line)):
+            found[-1] = (*found[-1][:2], int(status[1]))
+        elif found and found[-1][2] is None:
+            found[-1][1].append(line if where else re.sub(r"^libxl: (\w+): \w+\.c:\d+:\w+: ", r"libxl: \1: ", line))
+    return found
