@@ -1,34 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """`xl sched-tavs` on the real system: set, read back, effect seen; errors word for word.
 
-Two machines: one for the command line (guests need not even be unpaused for that), and one on which
-parameters are changed while a guest serves requests.
+Two machines: one for the command line (guests need not even be unpaused for that), and one that measures
+mixed, boosted and not.  What parameters change is seen in test_booted_walk.py as well.
 """
 
+import dataclasses
 import json
-import os
 import re
-import sys
-from pathlib import Path
-from statistics import mean
+from statistics import mean, median, quantiles
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from rich.console import Console
 
-from lab import paths, policy, scenario, workers
-from lab.cache import Cache
-from lab.progress import Board
+from booted_fixture import COMPLAINT, measure, told, transcript, written
+from lab import paths, policy, raw, scenario, workers
 
 pytestmark = pytest.mark.booted
 
 OUT = paths.OUT / "check-sched-tavs"
+
+WINDOW_S = 9
 RATELIMIT_MS = 1        # credit's default
-COMPLAINT = re.compile(r"BUG|Assertion|WARN|panic|Oops|general protection|Call Trace|soft lockup")
-
-# Prints a command as it would be typed, what it says, and its exit status.
-TELL = 't() { echo "\\$ $*"; "$@" 2>&1 && s=0 || s=$?; echo "[$s]"; }'
-
 TWO_GUESTS = """
 title = "A PV guest and a PVH guest that do nothing of interest"
 limit_s = 300
@@ -48,66 +41,6 @@ pin = "0"
 [[guest.workload]]
 run = "hog"
 """
-
-SERVING = """
-title = "An echo server and a hog in one guest, two other hogs"
-limit_s = 300
-settle_s = 1
-duration_s = 6
-pcpus = 1
-[dom0]
-pin = "0"
-[[guest]]
-name = "d1"
-vif = true
-[[guest.workload]]
-run = "echo"
-[[guest.workload]]
-run = "hog"
-[[guest]]
-name = "h{n}"
-count = 2
-[[guest.workload]]
-run = "hog"
-[[client]]
-name = "c1"
-guest = "d1"
-think_ms = [20, 120]
-arrival = "closed"
-requests = 40
-"""
-
-
-def machine(name, text, chosen, directory):
-    file = directory / f"{name}.toml"
-    file.write_text(text)
-    return scenario.load(file), chosen
-
-
-def measure(wanted, tmp_path_factory):
-    artifacts = paths.load_artifacts()
-    jobs = [workers.Job(s, p, 1, artifacts, workers.rundir(OUT, s.name, p.name, 1), True) for s, p in wanted]
-    with Board(Console(file=sys.stderr), len(jobs)) as board:
-        outcomes = workers.run_all(jobs, os.cpu_count() or 1, board, Cache(tmp_path_factory.mktemp("cache")))
-    return [(outcome.run, job.rundir) for outcome, job in zip(outcomes, jobs, strict=True)]
-
-
-def told(commands):
-    return (TELL, *(f"t {command}" for command in commands))
-
-
-def transcript(log: Path) -> list[tuple[str, list[str], int]]:
-    """Each command, what it said, and its exit status; of libxl's messages not where it says them."""
-    found = []
-    for line in log.read_text().splitlines():
-        if line.startswith("$ "):
-            found.append((line[2:], [], None))
-        elif found and (status := re.fullmatch(r"\[(\d+)\]", line)):
-            found[-1] = (*found[-1][:2], int(status[1]))
-        elif found and found[-1][2] is None:
-            found[-1][1].append(re.sub(r"^libxl: (\w+): \w+\.c:\d+:\w+: ", r"libxl: \1: ", line))
-    return found
-
 
 HEADER = "Name                                ID Weight  Cap PBratio Flags"
 D1 = "d1                                   1 {:>6} {:>4} {:>7} {}"
@@ -221,18 +154,18 @@ def booted(tmp_path_factory):
     show = "xl sched-tavs --{0} --json > /lab/out/{0}-{1}.json".format
     again = "sh /lab/measure; cp /lab/out/wire.tsv /lab/out/wire-{0}.tsv".format
     effects = policy.Policy(
-        "effects", "parameters change while d1 serves", "sched=tavs", expect="tavs", hypervisor="debug",
-        before=(show("latency", 0), show("stats", 0)),
+        "effects", "PBratio changes while d1 serves", "sched=tavs", expect="tavs",
+        modules=("xen-tavs-net",), before=(show("latency", 0),),
         after=("cp /lab/out/wire.tsv /lab/out/wire-1.tsv",
                show("latency", 1), show("stats", 1), show("tasks", 1),
                "xl sched-tavs -d d1 -b 0", again(2), show("latency", 2), show("stats", 2),
-               "xl sched-tavs -d d1 -b 0.125", "xl sched-tavs -s -i 20", again(3), show("tasks", 3),
-               "xl sched-tavs -s -i 500",
                "xl sched-tavs -d d1 -k off", "sleep 0.2", "xl sched-tavs -d d1 -k on", "sleep 0.2",
-               show("tasks", 4), "cp /lab/out/wire-1.tsv /lab/out/wire.tsv"))
-    wanted = {"cli": machine("two-guests", TWO_GUESTS, cli, directory),
-              "effects": machine("serving", SERVING, effects, directory)}
-    return dict(zip(wanted, measure(wanted.values(), tmp_path_factory), strict=True))
+               show("tasks", 3), "cp /lab/out/wire-1.tsv /lab/out/wire.tsv"))
+    mixed = dataclasses.replace(scenario.find("mixed"), duration_s=WINDOW_S)
+    wanted = {"cli": (written("two-guests", TWO_GUESTS, directory), cli), "effects": (mixed, effects)}
+    outcomes = measure(wanted.values(), OUT, tmp_path_factory)
+    return {name: (outcome.run, workers.rundir(OUT, *(part.name for part in wanted[name]), 1))
+            for name, outcome in zip(wanted, outcomes, strict=True)}
 
 
 @pytest.fixture(scope="session")
@@ -300,61 +233,89 @@ def of(booted, what, number, name="d1"):
     return entry[what.replace("portmap", "ports")]
 
 
-def latencies_ms(booted, number):
-    samples = [line.split("\t") for line in
-               (booted["effects"][1] / f"raw/wire-{number}.tsv").read_text().splitlines()
-               if line.startswith("sample\t")]
-    assert len(samples) > 20
-    return sorted((int(reply) - int(sent)) / 1e6 for *_, sent, reply in samples)
+def samples(booted, number):
+    wire = raw.read_wire(booted["effects"][1] / f"raw/wire-{number}.tsv")
+    found = [sample for sample in wire.samples["c1"] if sample.reply_ns]
+    assert len(found) > 20
+    return found
+
+
+def counted_ms(booted, kind, number):
+    """What Xen counted in a window, each as the middle of its bucket."""
+    earlier, later = (of(booted, "latency", n) for n in (number - 1, number))
+    bounds = [0, *later["bounds_ns"]]
+    return [(bounds[i] + bounds[i + 1]) / 2e6
+            for i, (before, now) in enumerate(zip(earlier[kind]["buckets"], later[kind]["buckets"], strict=True))
+            for _ in range(now - before)]
+
+
+def path_ms(booted):
+    """What a request takes beside d1's wait for a pCPU: dom0, the bridge, the server."""
+    waits = counted_ms(booted, "event_boosted", 1)
+    return median(sample.latency_ns for sample in samples(booted, 1)) / 1e6 - median(waits)
+
+
+def test_latency_is_what_the_client_saw_where_requests_boost(booted):
+    """As many events as requests that did not wait, after those that taught the task, and as long on average, to 10%."""
+    seen = [ms for ms in (sample.latency_ns / 1e6 for sample in samples(booted, 1)) if ms < 1]
+    waits = counted_ms(booted, "event_boosted", 1)
+    counted = [path_ms(booted) + wait for wait in waits]
+    print(f"boosted, ms: the client saw {len(seen)}: {figures(seen)}; "
+          f"Xen {len(counted)}: {figures(waits)}, with the path {figures(counted)}")
+    assert len(counted) == pytest.approx(len(seen), rel=0.1)
+    assert mean(counted) == pytest.approx(mean(seen), rel=0.1)
+
+
+def figures(values):
+    nine = quantiles(values, n=10, method="inclusive")
+    return [mean(values), nine[4], nine[8]]
+
+
+def test_latency_is_what_the_client_saw_where_requests_wait(booted):
+    """PBratio 0: each wait of the client's Xen counted, too, and their sum, to 10%.
+
+    A request that comes while another one waits adds no wait of its own.  Of what the client saw, dom0 may have
+    waited for the ratelimit of who ran before it passed the reply on.  Xen counts other events of d1's interface
+    as well: of what it has sent.
+    """
+    seen, until = [], 0
+    for sample in samples(booted, 2):
+        wait = sample.latency_ns / 1e6 - path_ms(booted)
+        if sample.sent_ns > until and wait > RATELIMIT_MS:
+            seen.append(wait)
+        until = max(until, sample.reply_ns)
+    counted = sorted(counted_ms(booted, "event", 2))
+    matched = []
+    for wait in sorted(seen):
+        fits = [ms for ms in counted if ms * 0.9 <= wait <= ms * 1.1 + RATELIMIT_MS]
+        assert fits, f"Xen counted no event that waited for {wait:.3f} ms"
+        matched.append(fits[0])
+        counted.remove(fits[0])
+    more = [ms for ms in counted if ms > RATELIMIT_MS]
+    print(f"unboosted, ms: the client saw {len(seen)} waits: {figures(seen)}; Xen the same: {figures(matched)}; "
+          f"and {len(more)} more: {more}")
+    assert len(seen) > 20 > len(more)
+    assert figures(matched) == pytest.approx(figures(seen), rel=0.1)
 
 
 def test_changes_take_effect_on_a_running_guest(booted):
     run, _ = booted["effects"]
     assert run["complete"], run["error"]
-    boosted, unboosted = latencies_ms(booted, 1), latencies_ms(booted, 2)
-    assert boosted[len(boosted) // 2] < 1                      # five requests teach the task
-    assert mean(unboosted) > 5                                 # PBratio 0: it waits as under credit
+    boosted, unboosted = ([s.latency_ns / 1e6 for s in samples(booted, number)] for number in (1, 2))
+    assert median(boosted) < 1                                # few requests teach the task
+    assert mean(unboosted) > 20                                # PBratio 0: it waits as under credit
     before, after = of(booted, "stats", 1)["vcpus"][0], of(booted, "stats", 2)["vcpus"][0]
     granted, still = ([stats.get(reason, {}).get("boosts", 0) for reason in ("any", "block", "net")]
                       for stats in (before, after))
-    assert sum(granted) > 10
+    assert sum(granted) > 12
     assert still == granted
     assert after["refused_off"] > before.get("refused_off", 0)
 
 
-def test_a_changed_threshold_flips_a_known_task(booted):
-    """The server's task: of those believed to be I/O-bound, the one that showed it last."""
-    known = [task for task in of(booted, "tasks", 1)["vcpus"][0]["tasks"] if task.get("io_bound")]
-    server = min(known, key=lambda task: task["last_io_ns"])["id"]
-    later = {task["id"]: task for task in of(booted, "tasks", 3)["vcpus"][0]["tasks"]}
-    assert not later[server].get("io_bound")
-
-
 def test_tracking_begins_anew(booted):
-    tasks = of(booted, "tasks", 4)["vcpus"][0].get("tasks", [])
-    assert all(not task.get("io_bound") and task.get("segments", 0) < 50 for task in tasks)
-
-
-def test_waiting_times_are_those_that_the_client_saw(booted):
-    """Unboosted, a request waits for d1's turn: each wait that the client saw Xen counted, too, to 10%.
-
-    Xen counts other events of d1 as well, so there may be more.  Of the client's, dom0 may have waited
-    for the ratelimit of who runs, before it passed the request or the reply on.
-    """
-    seen = latencies_ms(booted, 2)
-    floor = latencies_ms(booted, 1)[0]                         # of a request that waits for nobody
-    waits = [latency - floor for latency in seen if latency - floor > 1]
-    assert len(waits) > 5
-    latency = of(booted, "latency", 2)
-    counted = [now - before for before, now in zip(of(booted, "latency", 1)["event"]["buckets"],
-                                                   latency["event"]["buckets"], strict=True)]
-    bounds = [0, *(bound / 1e6 for bound in latency["bounds_ns"])]
-    for wait in waits:
-        fits = [i for i, number in enumerate(counted)
-                if number and bounds[i] * 0.9 <= wait <= bounds[i + 1] * 1.1 + RATELIMIT_MS]
-        assert fits, f"Xen counted no event that waited for {wait:.3f} ms"
-        counted[fits[0]] -= 1
-    assert mean(seen) > 5
+    known, anew = (of(booted, "tasks", number)["vcpus"][0].get("tasks", []) for number in (1, 3))
+    assert any(task.get("io_bound") for task in known)
+    assert all(not task.get("io_bound") and task.get("segments", 0) < 50 for task in anew)
 
 
 def test_histograms_are_whole(booted):
