@@ -20,13 +20,14 @@ TELL = 't() { echo "\\$ $*"; "$@" 2>&1 && s=0 || s=$?; echo "[$s]"; }'
 
 
 def measure(wanted, out, tmp_path_factory, fresh=True, artifacts=None):
-    """Runs (scenario, policy) pairs side by side; returns the outcomes in their order."""
+    """Runs (scenario, policy) pairs side by side, JOBS at a time; returns the outcomes in their order."""
     artifacts = artifacts or paths.load_artifacts()
     jobs = [workers.Job(s, p, 1, artifacts, workers.rundir(out, s.name, p.name, 1), fresh)
             for s, p in wanted]
     cache = Cache(tmp_path_factory.mktemp("cache"))
+    parallel = int(os.environ.get("JOBS") or os.cpu_count() or 1)
     with Board(Console(file=sys.stderr), len(jobs)) as board:
-        return workers.run_all(jobs, int(os.environ.get("JOBS") or os.cpu_count() or 1), board, cache)
+        return workers.run_all(jobs, parallel, board, cache)
 
 
 def written(name, text, directory):
@@ -41,7 +42,7 @@ def told(commands):
 
 
 def transcript(log: Path, where=False) -> list[tuple[str, list[str], int]]:
-    """Each command, what it said, and its exit status; of libxl's messages not where it says them, unless asked."""
+    """Each command, what it said, and its exit status; where in libxl a message comes from, if asked."""
     found = []
     for line in log.read_text().splitlines():
         if line.startswith("$ "):
@@ -49,5 +50,6 @@ def transcript(log: Path, where=False) -> list[tuple[str, list[str], int]]:
         elif found and (status := re.fullmatch(r"\[(\d+)\]", line)):
             found[-1] = (*found[-1][:2], int(status[1]))
         elif found and found[-1][2] is None:
-            found[-1][1].append(line if where else re.sub(r"^libxl: (\w+): \w+\.c:\d+:\w+: ", r"libxl: \1: ", line))
+            shown = line if where else re.sub(r"^libxl: (\w+): \w+\.c:\d+:\w+: ", r"libxl: \1: ", line)
+            found[-1][1].append(shown)
     return found

@@ -17,30 +17,17 @@ import time
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from booted_fixture import COMPLAINT, measure
 from lab import paths, policy, scenario, workers
-from lab.cache import Cache, digests
-from lab.progress import Board
+from lab.cache import digests
 
 pytestmark = pytest.mark.booted
 
 OUT = paths.OUT / "check"
 POLICIES = ("credit", "credit-1ms", "credit2", "credit2-rl0", "rtds", "tavs", "tavs-debug",
             "credit-pristine", "credit2-pristine")
-# What no log of Xen or dom0 may have.
-COMPLAINT = re.compile(r"BUG|Assertion|WARN|panic|Oops|general protection|Call Trace|soft lockup")
 EXPECTED = "WARNING: This is experimental software in development."    # what rtds says of itself
-
-
-def measure(wanted, out, tmp_path_factory, fresh=True):
-    """Runs (scenario, policy) pairs side by side; returns the outcomes in their order."""
-    artifacts = paths.load_artifacts()
-    jobs = [workers.Job(s, p, 1, artifacts, workers.rundir(out, s.name, p.name, 1), fresh)
-            for s, p in wanted]
-    cache = Cache(tmp_path_factory.mktemp("cache"))
-    with Board(Console(file=sys.stderr), len(jobs)) as board:
-        return workers.run_all(jobs, os.cpu_count() or 1, board, cache)
 
 
 @pytest.fixture(scope="session")

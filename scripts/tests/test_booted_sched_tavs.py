@@ -245,7 +245,8 @@ def counted_ms(booted, kind, number):
     earlier, later = (of(booted, "latency", n) for n in (number - 1, number))
     bounds = [0, *later["bounds_ns"]]
     return [(bounds[i] + bounds[i + 1]) / 2e6
-            for i, (before, now) in enumerate(zip(earlier[kind]["buckets"], later[kind]["buckets"], strict=True))
+            for i, (before, now) in enumerate(zip(earlier[kind]["buckets"], later[kind]["buckets"],
+                                                  strict=True))
             for _ in range(now - before)]
 
 
@@ -256,7 +257,7 @@ def path_ms(booted):
 
 
 def test_latency_is_what_the_client_saw_where_requests_boost(booted):
-    """As many events as requests that did not wait, after those that taught the task, and as long on average, to 10%."""
+    """As many boosted events as requests that did not wait, and as long on average; to 10%."""
     seen = [ms for ms in (sample.latency_ns / 1e6 for sample in samples(booted, 1)) if ms < 1]
     waits = counted_ms(booted, "event_boosted", 1)
     counted = [path_ms(booted) + wait for wait in waits]
@@ -274,9 +275,9 @@ def figures(values):
 def test_latency_is_what_the_client_saw_where_requests_wait(booted):
     """PBratio 0: each wait of the client's Xen counted, too, and their sum, to 10%.
 
-    A request that comes while another one waits adds no wait of its own.  Of what the client saw, dom0 may have
-    waited for the ratelimit of who ran before it passed the reply on.  Xen counts other events of d1's interface
-    as well: of what it has sent.
+    A request that comes while another one waits adds no wait of its own.  Of what the client saw, dom0 may
+    have waited for the ratelimit of who ran, before it passed the reply on.  Xen counts other events of d1's
+    interface as well: of what it has sent.
     """
     seen, until = [], 0
     for sample in samples(booted, 2):
@@ -292,8 +293,8 @@ def test_latency_is_what_the_client_saw_where_requests_wait(booted):
         matched.append(fits[0])
         counted.remove(fits[0])
     more = [ms for ms in counted if ms > RATELIMIT_MS]
-    print(f"unboosted, ms: the client saw {len(seen)} waits: {figures(seen)}; Xen the same: {figures(matched)}; "
-          f"and {len(more)} more: {more}")
+    print(f"unboosted, ms: the client saw {len(seen)} waits: {figures(seen)}; "
+          f"Xen the same: {figures(matched)}; and {len(more)} more: {more}")
     assert len(seen) > 20 > len(more)
     assert figures(matched) == pytest.approx(figures(seen), rel=0.1)
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.booted
 OUT = paths.OUT / "check-walk"
 DOCUMENT = paths.ROOT / "docs/xl-sched-tavs.md"
 PROMPT = "    ~ # "
-# These show what was counted, which another version counts otherwise: their words and columns have to be the same.
+# They show what was counted, which varies from version to version: words and columns have to be the same.
 COUNTING = re.compile("--(stats|tasks|portmap|latency|top)")
 
 
@@ -49,7 +49,7 @@ def rewrite(said):
 
 
 def comparable(command, lines):
-    """Without what varies from version to version: figures that were counted, and how many lines of a kind."""
+    """Without figures that were counted, how many lines there are of a kind, and lines' numbers in libxl."""
     lines = [re.sub(r"(\.c):\d+:", r"\1:N:", line.rstrip()) for line in lines]
     if not COUNTING.search(command):
         return lines
@@ -65,8 +65,8 @@ def comparable(command, lines):
 @pytest.fixture(scope="session")
 def walk(tmp_path_factory):
     """Each command that was typed, what it said, and its exit status."""
-    typed = policy.Policy("walk", "what the document types", "sched=tavs", expect="tavs", modules=("xen-tavs-net",),
-                          after=told(command for command, _ in shown()))
+    typed = policy.Policy("walk", "what the document types", "sched=tavs", expect="tavs",
+                          modules=("xen-tavs-net",), after=told(command for command, _ in shown()))
     (outcome,) = measure([(scenario.find("walk"), typed)], OUT, tmp_path_factory)
     assert outcome.run["complete"], outcome.run["error"]
     directory = OUT / "walk/walk/seed-1"
@@ -118,7 +118,7 @@ def test_wider_counters_count_further_and_packets_boost_on(walk):
 
 
 def test_with_a_window_of_one_only_the_reader_counts(walk):
-    """The server is I/O-bound, the reader is not: its reads boost only where the window has the server, too."""
+    """The reader is not I/O-bound: its reads boost only where the window has the server, too, which is."""
     first, before, after, _ = stats(walk)
     assert before["block"] - first["block"] >= 30
     assert after["block"] - before["block"] <= 3               # those under way as it was set
