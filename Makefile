@@ -35,7 +35,7 @@ demo: ready ## boot and measure: task-aware scheduling beside Xen's own; out/dem
 check: ready ## all tests but the slow ones
 	@$(PYTEST) scripts/tests -m "not slow"
 
-check-slow: ready ## the slow tests: reproducible builds, the series built commit by commit
+check-slow: ready ## the slow tests: reproducible builds, the series commit by commit, xl beside upstream's
 	@$(PYTEST) scripts/tests -m slow
 
 all: artifacts ## everything that is built

@@ -107,7 +107,7 @@ def shown(entries):
         if command == "xl info":
             said = [line for line in said if line.split(":")[0].strip() in INFO]
         elif command.startswith("xl list -l"):
-            said = [re.sub(r'("(uuid|[a-z_]*memkb)"): .*', r"\1", line) for line in said]
+            said = [re.sub('("uuid"): .*', r"\1", line) for line in said]
         elif command.startswith("xl list"):
             said = [re.sub(r" +\d+\.\d$", " TIME", line) for line in said]
         lines += [f"$ {command}", *(line.rstrip() for line in said), f"[{status}]"]
