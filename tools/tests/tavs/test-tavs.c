@@ -692,6 +692,10 @@ static void test_progress(void)
         { "in a event +100 k +100 b", false, false },
         { "in a event +100 b", false, false },
         { "in a event +100 b +50 k", false, false },
+        { "in a event +100 b +50 a", false, true },     /* it went on */
+        { "in a event +100 b +50 c", false, false },    /* or was woken too? */
+        { "in a event +100 b +50 c +50 a", false, true },
+        { "in a event +100 k +50 a", false, false },
         { "in a +9000 b +100 a event +100 b +100", false, false },
         { "in a +9000 b +100 a event +100 b +100 a", false, true },
         { "in a +9000 b +100 a event +100 b +100 c", false, false },

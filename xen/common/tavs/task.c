@@ -58,6 +58,9 @@
  *     held nothing but the interrupt and is ambiguous.  If the guest goes
  *     idle again, the task that idle kept was the one that answered (a guest
  *     with one task never switches address spaces), so it is positive.
+ *   - Who ran as the event arrived, and goes on behind who answered it, is not
+ *     undecided: nobody woke it.  In a guest whose tasks come and go each one
+ *     would be, as there is nothing against it yet.
  *   - A task that is torn down is forgotten.  The kernel's own page table is
  *     no task.  A believed task without positive evidence for two minutes
  *     goes back to the threshold, from where one more makes it believed.
@@ -391,10 +394,13 @@ void tavs_tasks_event(struct tavs_tasks *t, const struct tavs_params *p,
 
     if ( t->idle )
     {
+        t->first = 0;
         t->answering = true;
         t->elapsed = 0;
         return;
     }
+
+    t->first = t->cur;
 
     t->answering = true;
     t->role = TAVS_ROLE_RUNNING;
@@ -485,10 +491,14 @@ enum tavs_verdict tavs_tasks_verdict(struct tavs_tasks *t,
     if ( t->role == TAVS_ROLE_NONE )
         return TAVS_OTHER;
 
-    if ( t->cur == kernel || !task || task->belief >= 0 )
+    if ( t->cur == kernel )
         return TAVS_UNDECIDED;
 
-    return TAVS_OTHER;
+    /* Who ran as the event arrived was not woken by it, and just goes on. */
+    if ( t->role == TAVS_ROLE_BEHIND && t->cur == t->first )
+        return TAVS_OTHER;
+
+    return !task || task->belief >= 0 ? TAVS_UNDECIDED : TAVS_OTHER;
 }
 
 bool tavs_tasks_answered(struct tavs_tasks *t, unsigned long kernel)

@@ -120,6 +120,7 @@ struct tavs_tasks {
 
     /* The segment. */
     unsigned long cur;      /* address space; 0: not known yet */
+    unsigned long first;    /* what that was as the event arrived; 0: idle */
     int64_t used;           /* its CPU time until `since` */
     int64_t since;          /* when it last got the pCPU */
     int64_t reaction;       /* CPU time it had used when the event arrived */
