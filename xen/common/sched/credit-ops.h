@@ -83,14 +83,26 @@ bool credit_unit_queued(const struct sched_unit *unit);
 /* Is it at the priority of a boost, by whoever's doing? */
 bool credit_unit_boosted(const struct sched_unit *unit);
 
+/*
+ * Is the queued unit the next to run, whether it is boosted or not?  It stands
+ * at the head of its queue, and nobody could take the pCPU from who runs.
+ */
+bool credit_unit_next(const struct sched_unit *unit);
+
 /* Is it yielding? */
 bool credit_unit_yields(const struct sched_unit *unit);
 
 /* Put a queued unit behind those that are boosted, ahead of all others. */
 void credit_unit_boost(struct sched_unit *unit);
 
-/* Give a unit that is in no queue the priority that its credit gives it. */
-void credit_unit_settle(struct sched_unit *unit);
+/* Has it run out of credit, as far as its priority says? */
+bool credit_unit_over(const struct sched_unit *unit);
+
+/*
+ * Give a unit that is in no queue the priority that its credit gives it, or,
+ * with `under`, that of a unit which has credit.
+ */
+void credit_unit_settle(struct sched_unit *unit, bool under);
 
 /* The unit at the head of the queue if that goes before `unit`, or NULL. */
 struct sched_unit *credit_unit_overtaker(const struct sched_unit *unit);

@@ -73,6 +73,11 @@
  *       priority, for it had the oldest place when it was chosen (4.4);
  *     - a unit whose boost ends goes back to where it was;
  *     - neither gains a fresh slice by it;
+ *     - a turn that began with credit is run to its end, interrupted or not
+ *       (UNIT_TURN).  Credit lets a unit that nobody interrupts overdraw by what
+ *       is left of its slice, and forgives a debt of more than a slice.  Who
+ *       was interrupted at each request of its own, and then found to have no
+ *       credit, lost a fifth of its share to those;
  *     - nor does a small rest of a slice that had to wait (its unit ran out of
  *       credit meanwhile) delay the next one.  By the end of the slice as its
  *       place, a guest with much I/O lost every fourth turn.
@@ -95,6 +100,11 @@
  *   the guest kernel notifies the back end before it runs the task, and would
  *   lose its turn to it.  Once that guest has switched from the answer to a
  *   task that is not I/O-bound, the driver domain waits no longer.
+ *
+ *   The block that comes for a guest which is the next to run anyway, as the
+ *   driver domain took the pCPU from it in its own slice, boosts it not: there
+ *   is nobody that it could get ahead of, and the budget is kept for when there
+ *   is.
  *
  * 5. Budget
  *
@@ -211,13 +221,20 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
 #define UNIT_RUNNABLE (1U << 1)
 /*
  * UNIT_AHEAD: credit boosted it as it woke up, or it is a driver domain's that
- * an event was for; it has not run since.
- * + Set in tavs_unit_wake(), tavs_sched_event();
+ * an event was for, or it is in the middle of its turn; it has not run since.
+ * + Set in tavs_unit_wake(), tavs_sched_event(), and in resume_turn();
  * + Cleared when it runs, in enter(), or is put to sleep, in
- *   tavs_unit_sleep();
+ *   tavs_unit_sleep(), or its turn is over, in to_tail();
  * + Checked in hold_priority().
  */
 #define UNIT_AHEAD    (1U << 2)
+/*
+ * UNIT_TURN: its slice began while it had credit, and is not used up.
+ * + Set in enter();
+ * + Cleared when the slice is over, in to_tail();
+ * + Checked in resume_turn().
+ */
+#define UNIT_TURN     (1U << 3)
 
 struct tavs_unit {
     s_time_t place;         /* when it got to the end of the queue */
@@ -282,6 +299,15 @@ static void count_end(struct sched_unit *unit, struct tavs_unit *tu,
                tu->boosted, max(tu->budget, (s_time_t)0) / 1000);
 }
 
+/* The priority of a unit that is in no queue: it may be in mid-turn. */
+static void resume_turn(struct sched_unit *unit, struct tavs_unit *tu)
+{
+    if ( tu->flags & UNIT_TURN )
+        tu->flags |= UNIT_AHEAD;
+
+    credit_unit_settle(unit, tu->flags & UNIT_TURN);
+}
+
 /* The boost of a unit that is in no queue ends. */
 static void end_boost(struct sched_unit *unit, struct tavs_unit *tu,
                       enum tavs_end end)
@@ -290,7 +316,7 @@ static void end_boost(struct sched_unit *unit, struct tavs_unit *tu,
 
     tu->flags &= ~UNIT_BOOSTED;
     set_boosted(unit, false);
-    credit_unit_settle(unit);
+    resume_turn(unit, tu);
 }
 
 static void count_boost(const struct sched_unit *unit, struct tavs_unit *tu,
@@ -366,6 +392,7 @@ static void to_tail(struct tavs_unit *tu, s_time_t when)
 {
     tu->place = when;
     tu->slice = 0;
+    tu->flags &= ~(UNIT_AHEAD | UNIT_TURN);
 }
 
 static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
@@ -419,6 +446,8 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
         to_tail(tu, now);
     else if ( tu->slice < TAVS_MIN_SLICE )
         to_tail(tu, tu->turn);
+    else if ( (tu->flags & UNIT_TURN) && !credit_unit_boosted(unit) )
+        resume_turn(unit, tu);
 
     overtaker = credit_unit_overtaker(unit);
     if ( overtaker && credit_unit_boosted(overtaker) )
@@ -541,6 +570,8 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
     {
         to->slice = tslice;
         to->turn = now;
+        if ( !credit_unit_over(next) )
+            to->flags |= UNIT_TURN;
     }
 
     return min(tslice, to->slice);
@@ -612,8 +643,13 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at)
     tu = TAVS_UNIT(unit);
     tu->stats.events++;
 
-    /* By us: it waits its turn.  By credit, as it woke up: nothing to add. */
-    if ( credit_unit_boosted(unit) || (tu->flags & UNIT_BOOSTED) )
+    /*
+     * By us: it waits its turn.  By credit, as it woke up: nothing to add.  And
+     * who is next goes on with a slice in which there is room for a boost.
+     */
+    if ( credit_unit_boosted(unit) || (tu->flags & UNIT_BOOSTED) ||
+         (reason == TAVS_REASON_BLOCK && tavs_head && credit_unit_next(unit) &&
+          (!tu->slice || tu->slice >= ACCESS_ONCE(tavs_boost_cap))) )
     {
         tu->stats.refused[TAVS_REFUSED_AHEAD]++;
         tavs_trace_refused(v, TAVS_REFUSED_AHEAD, reason);
@@ -662,9 +698,9 @@ static void cf_check tavs_unit_sleep(const struct scheduler *ops,
     if ( !queued )
         return;
 
-    tu->flags &= ~UNIT_AHEAD;
     if ( tu->flags & UNIT_BOOSTED )
         end_boost(unit, tu, TAVS_END_BLOCKED);
+    tu->flags &= ~UNIT_AHEAD;
 }
 
 static void cf_check tavs_unit_wake(const struct scheduler *ops,
