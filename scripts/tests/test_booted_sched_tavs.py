@@ -40,6 +40,8 @@ memory_mb = 128
 pin = "0"
 [[guest.workload]]
 run = "hog"
+duty_on_us = 1000
+duty_off_us = 99000
 """
 
 HEADER = "Name                                ID Weight  Cap PBratio Flags"
