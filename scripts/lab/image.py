@@ -207,8 +207,10 @@ def _prepare_null(disk: Disk, link: str) -> list[str]:
         f"null=$config/nullb/{Path(link).name}",
         "mkdir $null",
         *(f"echo {value} > $null/{name}" for name, value in attributes.items()),
-        "device=/dev/nullb$(cat $null/index)",
-        f"dd if=/dev/zero of=$device bs=1M count={disk.size_mb} oflag=direct 2>/dev/null",
+        # Since Linux 5.19 the device has the name of the directory.
+        "device=/dev/${null##*/}",
+        "[ -b $device ] || device=/dev/nullb$(cat $null/index)",
+        f"dd if=/dev/zero of=$device bs=1M count={disk.size_mb} oflag=direct",
         f"ln -s $device {link}",
     ]
 
