@@ -91,8 +91,12 @@ static void hostile_op(void)
 		expect_refusal("a page of Xen's", op((any() % 0xa0) << XEN_PAGE_SHIFT, XEN_TAVS_RING_VERSION, 0));
 		break;
 	case 6:
-		/* Nothing may be written to a page table but by Xen. */
-		expect_refusal("a page table", op(address(current->active_mm->pgd), XEN_TAVS_RING_VERSION, 0));
+		/*
+		 * Nothing may be written to a page table but by Xen.  That in use is
+		 * one; that of current->active_mm is not yet, or no more, while a
+		 * program begins or ends.
+		 */
+		expect_refusal("a page table", op(address(__va(read_cr3_pa())), XEN_TAVS_RING_VERSION, 0));
 		break;
 	case 7:
 		if (op(~0ULL, XEN_TAVS_RING_VERSION, 0))
