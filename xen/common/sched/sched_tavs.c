@@ -73,14 +73,14 @@
  *       priority, for it had the oldest place when it was chosen (4.4);
  *     - a unit whose boost ends goes back to where it was;
  *     - neither gains a fresh slice by it;
+ *     - nor does a small rest of a slice that had to wait (its unit ran out of
+ *       credit meanwhile) delay the next one.  By the end of the slice as its
+ *       place, a guest with much I/O lost every fourth turn;
  *     - a turn that began with credit is run to its end, interrupted or not
  *       (UNIT_TURN).  Credit lets a unit that nobody interrupts overdraw by what
  *       is left of its slice, and forgives a debt of more than a slice.  Who
  *       was interrupted at each request of its own, and then found to have no
- *       credit, lost a fifth of its share to those;
- *     - nor does a small rest of a slice that had to wait (its unit ran out of
- *       credit meanwhile) delay the next one.  By the end of the slice as its
- *       place, a guest with much I/O lost every fourth turn.
+ *       credit, lost a fifth of its share to those.
  *
  *   Boosted units are queued first come, first served.
  *
@@ -232,7 +232,7 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
  * UNIT_TURN: its slice began while it had credit, and is not used up.
  * + Set in enter();
  * + Cleared when the slice is over, in to_tail();
- * + Checked in resume_turn().
+ * + Checked in leave() and resume_turn().
  */
 #define UNIT_TURN     (1U << 3)
 
