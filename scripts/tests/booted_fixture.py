@@ -20,10 +20,10 @@ TELL = 't() { echo "\\$ $*"; "$@" 2>&1 && s=0 || s=$?; echo "[$s]"; }'
 
 
 def measure(wanted, out, tmp_path_factory, fresh=True, artifacts=None):
-    """Runs (scenario, policy) pairs side by side, JOBS at a time; returns the outcomes in their order."""
+    """Runs (scenario, policy[, KiB of trace]) side by side, JOBS at a time; outcomes in their order."""
     artifacts = artifacts or paths.load_artifacts()
-    jobs = [workers.Job(s, p, 1, artifacts, workers.rundir(out, s.name, p.name, 1), fresh)
-            for s, p in wanted]
+    jobs = [workers.Job(s, p, 1, artifacts, workers.rundir(out, s.name, p.name, 1), fresh, *trace_kb)
+            for s, p, *trace_kb in wanted]
     cache = Cache(tmp_path_factory.mktemp("cache"))
     parallel = int(os.environ.get("JOBS") or os.cpu_count() or 1)
     with Board(Console(file=sys.stderr), len(jobs)) as board:

@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Traces of the real system: the records are there, say one consistent story, and losses are counted."""
 
-import os
 import re
 import subprocess
-import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
+from booted_fixture import measure, written
 from lab import beliefs, episode, paths, policy, scenario, trace, workers
-from lab.cache import Cache
-from lab.progress import Board
 
 pytestmark = pytest.mark.booted
 
@@ -38,23 +34,14 @@ run = "hog"
 @pytest.fixture(scope="session")
 def traced(tmp_path_factory):
     """Smoke under the debug hypervisor, and a guest whose trace does not fit: name -> (run, directory)."""
-    file = tmp_path_factory.mktemp("short") / "short.toml"
-    file.write_text(SHORT)
-    known, artifacts = policy.load(), paths.load_artifacts()
-    wanted = {
-        "smoke": (scenario.find("smoke"), "tavs-debug", 16384),
-        "short": (scenario.load(file), "tavs", 4),
-    }
-    jobs = [
-        workers.Job(one, known[name], 1, artifacts, workers.rundir(OUT, one.name, name, 1), True, kb)
-        for one, name, kb in wanted.values()
-    ]
-    with Board(Console(file=sys.stderr), len(jobs)) as board:
-        outcomes = workers.run_all(jobs, os.cpu_count() or 1, board, Cache(tmp_path_factory.mktemp("cache")))
+    known, short = policy.load(), written("short", SHORT, tmp_path_factory.mktemp("short"))
+    wanted = [(scenario.find("smoke"), known["tavs-debug"], 16384), (short, known["tavs"], 4)]
+    outcomes = measure(wanted, OUT, tmp_path_factory)
     for outcome in outcomes:
         assert outcome.run["complete"], outcome.run["error"]
     return {
-        name: (outcome.run, job.rundir) for name, outcome, job in zip(wanted, outcomes, jobs, strict=True)
+        one.name: (outcome.run, workers.rundir(OUT, one.name, under.name, 1))
+        for (one, under, _), outcome in zip(wanted, outcomes, strict=True)
     }
 
 
