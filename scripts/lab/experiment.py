@@ -7,8 +7,10 @@ its cache.  A target is one figure with a limit; the worst seed decides.
 """
 
 import json
+import statistics
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from itertools import pairwise
 from pathlib import Path
 
 from . import policy, raw, results, runs, scenario, stats, workers, xendump
@@ -157,7 +159,7 @@ def load(path: Path) -> Experiment:
                 raise source.error(("target", number), f"no run of {which} under {chosen} is planned")
         if (target.at_most is None) == (target.at_least is None):
             raise source.error(("target", number), "needs either at_most or at_least")
-        if target.measure in ("ratio", "cost", "hooks") and target.base is None:
+        if target.measure in ("ratio", "cost", "hooks", "rounds") and target.base is None:
             raise source.error(("target", number), f"{target.measure} needs a base")
         if target.measure == "hooks" and (target.via, target.policy) not in planned:
             raise source.error(("target", number), "hooks needs via: a scenario that is run under the policy")
@@ -377,6 +379,27 @@ def switch_cost(found: runs.Found, base: runs.Found) -> float:
     return (unit_cost(found, domain) - unit_cost(base, domain)) * units / rate
 
 
+def round_costs(found: runs.Found) -> list[float]:
+    """ns that a unit took in each round of a crowd that lies in the window, by the guest's clock."""
+    one = found.run["hogs"][0]
+    rows = raw.read_log(found.directory / "raw" / f"{one['guest']}.{one['workload']}.tsv", 3).rows
+    inside = results.placed(tuple(found.run["window"][k] for k in ("start_ns", "end_ns")), rows[-1][0])
+    costs = [
+        (after[0] - before[0]) / (after[1] - before[1])
+        for before, after in pairwise(rows)
+        if after[1] > before[1] and inside[0] <= before[0] and after[0] <= inside[1]
+    ]
+    if not costs:
+        raise LabError("no round lies in the window")
+    return costs
+
+
+def _rounds(target, measured, found) -> float:
+    """Percent that a unit takes longer than under the base, in the median round."""
+    mine, base = (statistics.median(round_costs(f)) for f in (found, _base(target, measured, found)))
+    return 100 * (mine - base) / base
+
+
 def _hooks(target, measured, found) -> float:
     """Percent of CPU time: the cost of a switch, from the scenario `via`, times the switches here."""
     seed = found.run["seed"]
@@ -389,7 +412,7 @@ def _hooks(target, measured, found) -> float:
 _MEASURES = {
     "latency": _latency, "ratio": _ratio, "against": _against, "learning": _learning, "share": _share,
     "complete": _complete, "work": _work, "boosted": _boosted, "refused": _refused, "cost": _cost,
-    "hooks": _hooks, "hit": _hit, "boosts": _boosts,
+    "hooks": _hooks, "rounds": _rounds, "hit": _hit, "boosts": _boosts,
 }  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """An experiment's verdicts on the terminal, and its page: verdicts and plots, then all that a report has."""
 
+import statistics
 from html import escape
 from pathlib import Path
 
@@ -79,7 +80,7 @@ def markdown(one: Experiment, verdicts: list[Verdict], found: list[runs.Found]) 
             )) + " |")  # fmt: skip
     measured = experiment.Results(found)
     groups = dict.fromkeys((f.run["scenario"]["name"], f.run["policy"]["name"]) for f in found if f.run["complete"])
-    latencies, works = [], []
+    latencies, works, rounds = [], [], []
     for scenario_name, policy_name in groups:
         same = [f for f in measured.of(scenario_name, policy_name).values() if f.run["complete"]]
         seeds = str(len(same))
@@ -94,6 +95,8 @@ def markdown(one: Experiment, verdicts: list[Verdict], found: list[runs.Found]) 
         if len(same[0].run["domains"]) == 2 and same[0].run["hogs"]:
             cost = sum(experiment.unit_cost(f, same[0].run["domains"][1]["name"]) for f in same) / len(same)
             works.append((scenario_name, policy_name, f"{cost:,.1f}"))
+        if same[0].run["hogs"] and same[0].run["hogs"][0]["workload"] == "crowd":
+            rounds.append((scenario_name, policy_name, seeds, *_rounds(same)))
     if latencies:
         lines += ["", "Latency after learning in virtual ms, all seeds together:", ""]
         lines += _rows(("scenario", "policy", "client", "seeds", "n", "mean", "p50", "p90", "p99", "max",
@@ -103,7 +106,24 @@ def markdown(one: Experiment, verdicts: list[Verdict], found: list[runs.Found]) 
         lines += ["", "CPU time of the guest for a unit of work:", ""]
         lines += _rows(("scenario", "policy", "ns a unit"))
         lines += ["| " + " | ".join(row) + " |" for row in works]
+    if rounds:
+        lines += ["", "Rounds of a crowd; the median of a seed's, and over the seeds:", ""]
+        lines += _rows(("scenario", "policy", "seeds", "rounds", "ns a unit", "standard deviation", "lowest", "highest",
+                        "spread of a seed's rounds", "switches in 1000 units"))  # fmt: skip
+        lines += ["| " + " | ".join(row) + " |" for row in rounds]
     return "\n".join(lines) + "\n"
+
+
+def _rounds(same: list[runs.Found]) -> tuple[str, ...]:
+    """What a unit took in the rounds of these seeds, and how much that differs."""
+    costs = [experiment.round_costs(f) for f in same]
+    medians = [statistics.median(c) for c in costs]
+    mean = statistics.mean(medians)
+    deviation = f"{100 * statistics.stdev(medians) / mean:.4f}%" if len(medians) > 1 else "-"
+    within = max((max(c) - min(c)) / statistics.median(c) for c in costs)
+    rates = [experiment.switches(f) for f in same]
+    return (str(sum(map(len, costs))), f"{mean:,.2f}", deviation, f"{min(medians):,.2f}", f"{max(medians):,.2f}",
+            f"{100 * within:.4f}%", f"{1000 * statistics.mean(s / u for s, u in rates):.2f}")  # fmt: skip
 
 
 def _latency(values: list[int | None], figure: str) -> str:

@@ -260,7 +260,7 @@ def _workload(
             )
 
 
-def _placed(window: tuple[int, int], last: int | None) -> tuple[int, int]:
+def placed(window: tuple[int, int], last: int | None) -> tuple[int, int]:
     """The window by the clock of a guest whose log ends at `last`.
 
     A guest's clock differs from dom0's by a constant, some tenths of a second.  So a log may end a
@@ -274,14 +274,14 @@ def _placed(window: tuple[int, int], last: int | None) -> tuple[int, int]:
 
 def _units(points: list[tuple[int, int]], window: tuple[int, int]) -> int | None:
     """Work between both ends of the window; None if the log does not cover it."""
-    start, end = _placed(window, points[-1][0] if points else None)
+    start, end = placed(window, points[-1][0] if points else None)
     low, high = stats.interpolate(points, start), stats.interpolate(points, end)
     return None if low is None or high is None else high - low
 
 
 def reads_in(rows: list[tuple[int, ...]], window: tuple[int, int]) -> list[tuple[int, ...]]:
     """A reader's rows that begin and end in the window."""
-    start, end = _placed(window, rows[-1][1] if rows else None)
+    start, end = placed(window, rows[-1][1] if rows else None)
     return [row for row in rows if row[0] >= start and row[1] <= end]
 
 

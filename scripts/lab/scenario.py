@@ -46,6 +46,9 @@ class Workload:
     span: int | None = None
     seed: int | None = None
     groups: int | None = None
+    loops: int | None = None
+    pages: int | None = None
+    order: str | None = None
     start_s: float = 0  # seconds after the others
 
     @property
@@ -71,6 +74,9 @@ class Workload:
             "size",
             "span",
             "groups",
+            "loops",
+            "pages",
+            "order",
         ):
             value = getattr(self, key)
             if value is not None:

@@ -177,6 +177,24 @@ def test_hooks_are_the_cost_of_a_switch_times_the_switches(tmp_path):
     assert not missing.met
 
 
+def test_a_round_of_a_crowd_is_compared_with_the_base_by_its_median(tmp_path):
+    mine = found(tmp_path, "crowd-fifo", "tavs", shares={"dom0": 0.01, "d1": 0.90})
+    base = found(tmp_path, "crowd-fifo", "credit2", shares={"dom0": 0.01, "d1": 0.945})
+    log = mine.directory / "raw" / "d1.crowd.tsv"
+    title, *rows = log.read_text().splitlines()
+    rows = [row for row in rows if row[0] != "#"]
+    late = 30 * 10**6  # of the window's rounds one took 30% longer, and there was a pause behind one
+    moved = [row.split("\t") for row in rows]
+    moved = [[str(int(r[0]) + late * (n > 40) + late * (n > 50)), *r[1:]] for n, r in enumerate(moved)]
+    moved.insert(51, [str(int(moved[50][0]) + late), *moved[50][1:]])
+    log.write_text("\n".join([title, *("\t".join(r) for r in moved)]) + "\n")
+    costs = experiment.round_costs(mine)
+    assert len(costs) in (39, 40) and sorted(costs)[0] == pytest.approx(10**8 / 900)
+    assert sum(c > sorted(costs)[0] * 1.01 for c in costs) == 1
+    percent = value("rounds", mine, base, scenario_name="crowd-fifo", base="credit2")
+    assert percent == pytest.approx(5)
+
+
 def test_work_is_of_readers_or_clients_else_of_what_computes(tmp_path):
     disk = found(tmp_path, "disk")
     assert value("work", disk, scenario_name="disk", client="d1.blkread") == disk.run["disks"][0]["reads_per_s"]

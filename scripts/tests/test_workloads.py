@@ -580,7 +580,7 @@ def count(programs, log, name, *options, seconds=1.0) -> Log:
 
 
 @pytest.mark.parametrize("name, options", [
-    ("storm", ["--work-us", 2000]), ("evader", []), ("crowd", ["--groups", 1]), ("pingpong", []),
+    ("storm", ["--work-us", 2000]), ("evader", []), ("crowd", ["--groups", 1, "--loops", 800]), ("pingpong", []),
 ])
 def test_what_counts_counts_up(programs, tmp_path, name, options):
     log = count(programs, tmp_path / "log", name, *options)
@@ -588,7 +588,7 @@ def test_what_counts_counts_up(programs, tmp_path, name, options):
     for column in zip(*log.rows):
         assert list(column) == sorted(column)
     assert log.rows[0][1] == 0 < log.rows[-1][1]
-    assert 3 <= len(log.rows) <= 15
+    assert 3 <= len(log.rows) <= 20
     assert log.remarks["missed"] == 0
 
 
@@ -604,6 +604,13 @@ def test_a_crowd_is_forty_processes_a_group_and_leaves_none(programs, tmp_path):
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     assert len(children) == 80
     assert not any(Path(f"/proc/{child}").exists() for child in children)
+
+
+def test_a_crowd_has_a_row_before_and_after_each_round(programs, tmp_path):
+    log = count(programs, tmp_path / "log", "crowd", "--groups", 2, "--loops", 5, "--pages", 1)
+    units = [row[1] for row in log.rows]
+    assert units[:4] == [0, 0, 4000, 4000]  # the first row is that of the start
+    assert sorted(set(units)) == list(range(0, units[-1] + 1, 4000))
 
 
 def test_storm_executes_programs_anew(programs, tmp_path):
