@@ -211,8 +211,17 @@ def _prepare_null(disk: Disk, link: str) -> list[str]:
         "device=/dev/${null##*/}",
         "[ -b $device ] || device=/dev/nullb$(cat $null/index)",
         f"dd if=/dev/zero of=$device bs=1M count={disk.size_mb} oflag=direct",
+        *_prepare_queue(disk),
         f"ln -s $device {link}",
     ]
+
+
+def _prepare_queue(disk: Disk) -> list[str]:
+    """As before a real disk: a scheduler that keeps the requests which the disk does not take yet."""
+    if not disk.queue:
+        return []
+    queue = "/sys/block/${device##*/}/queue"
+    return [f"echo mq-deadline > {queue}/scheduler", f"echo {disk.queue} > {queue}/nr_requests"]
 
 
 def _guest_base(artifacts: Artifacts, kernel: str, scenario: Scenario, policy: Policy) -> bytes:

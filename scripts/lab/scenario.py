@@ -26,6 +26,7 @@ class Disk:
     size_mb: int = 64
     backend: str = "loop"  # RAM behind a loop device; null: RAM that takes its time
     latency_us: int = 0  # of a null one
+    queue: int | None = None  # requests that wait for a null one in the driver domain, without its back end
     persistent: bool = False  # persistent grants
 
 

@@ -241,3 +241,13 @@ def test_another_seed_unpauses_guests_at_other_times(tmp_path):
     delays = [[image.boot_delay_ms(guest, seed) for guest in one.guests] for seed in (1, 2, 1)]
     assert delays[0] == delays[2] != delays[1]
     assert all(0 <= ms < image.BOOT_DELAY_MS for some in delays for ms in some)
+
+
+def test_a_disk_whose_requests_wait_in_dom0(tmp_path):
+    slow = GOOD.replace("size_mb = 1\n", 'size_mb = 1\nbackend = "null"\nlatency_us = 10000\n')
+    (waits, queues) = (image._prepare_disks(load(tmp_path, text).guests[0])
+                       for text in (slow, slow.replace("latency_us = 10000\n", "latency_us = 10000\nqueue = 64\n")))
+    assert "echo 10000000 > $null/completion_nsec" in waits and "mq-deadline" not in waits
+    added = ["echo mq-deadline > /sys/block/${device##*/}/queue/scheduler",
+             "echo 64 > /sys/block/${device##*/}/queue/nr_requests"]
+    assert [line for line in queues.splitlines() if line not in waits] == added
