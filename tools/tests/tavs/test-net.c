@@ -120,7 +120,7 @@ static void play(struct machine *m, const char *script)
             learn(m);
         }
         else if ( !strcmp(word, "event") )
-            tavs_tasks_event(&m->tasks, &params, m->now);
+            tavs_tasks_event(&m->tasks, &params, KERNEL, m->now);
         else if ( *word == '+' )
             m->now += atol(word + 1) * 1000;
         else if ( (*word == 'u' || *word == 't') && word[1] )
@@ -131,7 +131,7 @@ static void play(struct machine *m, const char *script)
                 tavs_slice_served(&m->slice);
             m->told = true;
             m->wanted = tavs_slice_note(&m->slice, m->map, m->bits, &packet);
-            tavs_tasks_event(&m->tasks, &params, m->now);
+            tavs_tasks_event(&m->tasks, &params, KERNEL, m->now);
         }
         else if ( strlen(word) == 1 && *word >= 'A' && *word <= 'Z' )
             know(m, *word - 'A' + 1, *word < 'M' ? 100 : -100);

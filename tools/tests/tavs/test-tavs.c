@@ -11,6 +11,7 @@
  *   out       ... loses it, while it could go on
  *   block     ... loses it, because it has nothing to run
  *   event     an I/O event becomes pending
+ *   asks      the running task asks a back end for a block
  *   +300      300 us pass
  *   a b c     the vCPU switches to that task; k is the kernel's page table
  *   !a        a is torn down
@@ -57,7 +58,9 @@ static void play(struct tavs_tasks *t, const struct tavs_params *p,
         else if ( !strcmp(word, "block") )
             tavs_tasks_out(t, p, KERNEL, *now, true);
         else if ( !strcmp(word, "event") )
-            tavs_tasks_event(t, p, *now);
+            tavs_tasks_event(t, p, KERNEL, *now);
+        else if ( !strcmp(word, "asks") )
+            tavs_tasks_asks(t);
         else if ( *word == '+' )
             *now += atol(word + 1) * 1000;
         else if ( *word == '!' )
@@ -108,6 +111,17 @@ static const struct {
       { 0, 5, 5, 5, 0, 0 } },
     { "the running task long before the event is negative",
       "in a +9000 event +100 b +100 a", { -20, 5 } },
+
+    /* A back end that answers before the task sleeps. */
+    { "each answer is a segment",
+      "in a event +100 b +300 asks out event +90 in +300 asks out event in +300 a",
+      { 0, 15 } },
+    { "... also where it kept its pCPU",
+      "in a event +100 b +300 asks event +300 asks event +300 a", { 0, 15 } },
+    { "... and a long one is long",
+      "in a event +100 b +300 asks out event +90 in +600 a", { 0, -15 } },
+    { "without having asked it is one",
+      "in a event +100 b +300 out event +90 in +300 a", { 0, -20 } },
 
     /* What belongs to the event. */
     { "too long after the event is not because of it",
@@ -312,7 +326,7 @@ static void test_churn(void)
     for ( id = 2000; id < 20000; id++ )
         for ( i = 0; i < 6; i++ )
         {
-            tavs_tasks_event(&t, &paper, now);
+            tavs_tasks_event(&t, &paper, KERNEL, now);
             tavs_tasks_switch(&t, &paper, KERNEL, id, now);
             now += 1000;
             tavs_tasks_switch(&t, &paper, KERNEL, 1, now);

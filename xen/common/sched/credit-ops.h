@@ -104,7 +104,16 @@ bool credit_unit_over(const struct sched_unit *unit);
  */
 void credit_unit_settle(struct sched_unit *unit, bool under);
 
-/* The unit at the head of the queue if that goes before `unit`, or NULL. */
+/*
+ * Give a unit that is in no queue the priority of a boost: it is going to be
+ * queued behind those that are boosted, ahead of all others.
+ */
+void credit_unit_go_first(struct sched_unit *unit);
+
+/* The unit at the head of the queue of the pCPU of `unit`, or NULL. */
+struct sched_unit *credit_unit_head(const struct sched_unit *unit);
+
+/* The same if that goes before `unit`, or NULL. */
 struct sched_unit *credit_unit_overtaker(const struct sched_unit *unit);
 
 /* Credit's hooks have external linkage, for schedulers built on it. */

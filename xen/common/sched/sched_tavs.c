@@ -35,16 +35,18 @@
  *   It ends in leave(), which is asked exactly once for each pass of the
  *   running unit through schedule(), with one of these outcomes:
  *
- *     blocked    the guest has nothing more to run;
+ *     blocked    the guest has nothing more to run, or the I/O-bound task that
+ *                runs has asked for a block and waits from here (4.);
  *     revoked    it switched to a task that is not I/O-bound (paper);
  *     capped     it used up the cap, for an event that wakes no such task;
  *
  *   or goes on (CREDIT_CONTINUE: something else raised the softirq), or is
- *   interrupted by a tasklet, and then queued, still boosted, with what is
- *   left of its cap.  A boosted unit that is put to sleep while queued loses
- *   its boost in tavs_unit_sleep(), or, where a pause came too quick for that,
- *   in tavs_unit_wake().  Whether the unit is runnable is looked at
- *   once, in leave(), and kept for enter(): it can change in between.
+ *   interrupted by a tasklet or lets the driver domain go first (4.), and is
+ *   then queued, still boosted, with what is left of its cap.  A boosted unit
+ *   that is put to sleep while queued loses its boost in tavs_unit_sleep(), or,
+ *   where a pause came too quick for that, in tavs_unit_wake().  Whether the
+ *   unit is runnable is looked at once, in leave(), and kept for enter(): it
+ *   can change in between.
  *
  *   A task that is undecided is not revoked but runs on, up to the cap, as
  *   long as it answers an event (task.c).  Otherwise a second I/O-bound task
@@ -100,6 +102,27 @@
  *   the guest kernel notifies the back end before it runs the task, and would
  *   lose its turn to it.  Once that guest has switched from the answer to a
  *   task that is not I/O-bound, the driver domain waits no longer.
+ *
+ *   Where the I/O-bound task that runs asks for a block itself, it has nothing
+ *   to do until it is answered, and the driver domain goes at once: in the
+ *   guest's own slice whatever the ratelimit, in a boost by ending it.  A quick
+ *   block is there before the task has gone to sleep, which saves the guest two
+ *   switches of address spaces, a third of what a read costs it.
+ *
+ *   It goes at once as well where the I/O-bound task that runs sends a packet,
+ *   the first since the last event: whoever waits for the answer need not wait
+ *   until the task has gone to sleep.  The guest then goes on where it was, in
+ *   its boost if it was boosted, for a task that is left before it sleeps is
+ *   charged by its own kernel for the time until it runs again, and would not
+ *   be let run at once the next time.  Only the first, so that an answer of
+ *   many packets is not cut into as many pieces.
+ *
+ *   It is not taken away from its work by the guest that it works for.  The
+ *   guest's next request would find a back end that is awake and is not
+ *   notified, and would wait until the driver domain gets the pCPU by itself.
+ *   So for as long as a boost may last credit's tick leaves it ahead
+ *   (UNIT_WORKS); and who was at work as a boosted guest took the pCPU is
+ *   queued right behind the boosted ones, unless it is out of credit.
  *
  *   The block that comes for a guest which is the next to run anyway, as the
  *   driver domain took the pCPU from it in its own slice, boosts it not: there
@@ -164,8 +187,9 @@
  *     who is torn down is forgotten, beliefs age, the kernel's own page table
  *     is no task (task.c, 4.).
  *   - A boosted guest preempts the driver domain in mid-work, and its reply
- *     then waits for everybody: the driver domain keeps its place (3.), an
- *     event takes it to BOOST (4.), and it stays there until it has run (3.).
+ *     then waits for everybody: the driver domain stays ahead while it works
+ *     and where it is preempted (4.), an event takes it to BOOST (4.), and it
+ *     stays there until it has run (3.).
  *   - A boosted guest is requeued at the tail and loses its share: places (3.).
  *   - A revoked CPU-bound task looks short: a deschedule ends no segment, and
  *     one behind an answer becomes ambiguous by it (task.c, 4.).
@@ -221,8 +245,9 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
 #define UNIT_RUNNABLE (1U << 1)
 /*
  * UNIT_AHEAD: credit boosted it as it woke up, or it is a driver domain's that
- * an event was for, or it is in the middle of its turn; it has not run since.
- * + Set in tavs_unit_wake(), tavs_sched_event(), and in resume_turn();
+ * an event was for or that was at work, or it is in the middle of its turn; it
+ * has not run since.
+ * + Set in tavs_unit_wake(), tavs_sched_event(), leave(), and resume_turn();
  * + Cleared when it runs, in enter(), or is put to sleep, in
  *   tavs_unit_sleep(), or its turn is over, in to_tail();
  * + Checked in hold_priority().
@@ -235,6 +260,12 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
  * + Checked in leave() and resume_turn().
  */
 #define UNIT_TURN     (1U << 3)
+/*
+ * UNIT_WORKS: it is a driver domain's, and went ahead of others for its work.
+ * + Set and cleared when it gets the pCPU, in enter();
+ * + Checked in hold_priority().
+ */
+#define UNIT_WORKS    (1U << 4)
 
 struct tavs_unit {
     s_time_t place;         /* when it got to the end of the queue */
@@ -387,6 +418,14 @@ static bool drives(const struct domain *d)
     return d->tavs.driver && ACCESS_ONCE(d->tavs.pbratio);
 }
 
+/* Is a driver domain that goes ahead of others the next in the queue? */
+static bool driver_waits(const struct sched_unit *unit)
+{
+    const struct sched_unit *head = credit_unit_head(unit);
+
+    return head && drives(head->domain) && credit_unit_boosted(head);
+}
+
 /* The slice is over: back to the end of the queue, as of `when`. */
 static void to_tail(struct tavs_unit *tu, s_time_t when)
 {
@@ -402,10 +441,17 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
     struct tavs_unit *tu = data;
     struct vcpu *v = unit_vcpu(unit);
     const struct sched_unit *overtaker;
-    bool runnable;
+    bool runnable, asks = false, replies = false;
 
     if ( !tu )
         return CREDIT_DECIDE;       /* idle */
+
+    if ( v && v->tavs )
+    {
+        asks = v->tavs->asks;
+        replies = v->tavs->replies;
+        v->tavs->asks = v->tavs->replies = false;
+    }
 
     runnable = unit_runnable(unit);
     if ( runnable )
@@ -422,13 +468,14 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
     {
         s_time_t left = ACCESS_ONCE(tavs_boost_cap) - tu->boosted;
 
-        if ( !runnable )
+        if ( !runnable || asks )
             end_boost(unit, tu, TAVS_END_BLOCKED);
         else if ( (v && v->tavs && v->tavs->revoke) || boost_withdrawn(unit) )
             end_boost(unit, tu, TAVS_END_REVOKED);
         else if ( left <= TAVS_CAP_SLOP )
             end_capped(unit, tu, !tasklet && !credit_unit_yields(unit));
-        else if ( !tasklet && !credit_unit_yields(unit) )
+        else if ( !tasklet && !credit_unit_yields(unit) &&
+                  !(replies && driver_waits(unit)) )
         {
             *tslice = left;
             return CREDIT_CONTINUE;
@@ -453,16 +500,27 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
     if ( overtaker && credit_unit_boosted(overtaker) )
     {
         if ( TAVS_UNIT(overtaker)->flags & UNIT_BOOSTED )
+        {
+            if ( tavs_head && drives(unit->domain) && !credit_unit_over(unit) )
+            {
+                tu->flags |= UNIT_AHEAD;
+                credit_unit_go_first(unit);
+            }
             return CREDIT_SWITCH;
+        }
 
         if ( drives(overtaker->domain) )
         {
-            if ( !v || !tavs_vcpu_answers(v, now) )
+            if ( asks || replies || !v || !tavs_vcpu_answers(v, now) )
                 return CREDIT_SWITCH;
 
             v->tavs->holds = true;
         }
     }
+
+    /* Credit boosted both: neither overtakes the other. */
+    if ( replies && driver_waits(unit) )
+        return CREDIT_SWITCH;
 
     return CREDIT_DECIDE;
 }
@@ -548,6 +606,11 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
     to->since = now;
     to->flags &= ~UNIT_AHEAD;
 
+    if ( tavs_head && drives(next->domain) && credit_unit_boosted(next) )
+        to->flags |= UNIT_WORKS;
+    else
+        to->flags &= ~UNIT_WORKS;
+
     if ( to->flags & UNIT_BOOSTED )
     {
         set_boosted(next, true);
@@ -587,8 +650,13 @@ static bool cf_check ahead(const void *data, const void *queued_data)
 static bool cf_check hold_priority(const void *data)
 {
     const struct tavs_unit *tu = data;
+    unsigned int flags = tu ? ACCESS_ONCE(tu->flags) : 0;
 
-    return tu && (ACCESS_ONCE(tu->flags) & (UNIT_BOOSTED | UNIT_AHEAD));
+    if ( flags & (UNIT_BOOSTED | UNIT_AHEAD) )
+        return true;
+
+    return (flags & UNIT_WORKS) &&
+           NOW() - ACCESS_ONCE(tu->turn) < ACCESS_ONCE(tavs_boost_cap);
 }
 
 static const struct credit_policy tavs_policy = {

@@ -36,14 +36,21 @@
  *   a guest.  With several of them the evidence of one may be lost to another:
  *   a boost too few, or too many.
  *
- * 4. Trust
+ * 4. A task that asks, or answers
+ *
+ *   Where the task that notifies a block device's back end is I/O-bound itself,
+ *   it has nothing to do until it is answered.  Where it sends a packet, that
+ *   is an answer that somebody waits for, most likely.  What follows is said in
+ *   sched_tavs.c (4.) and task.c (4.).
+ *
+ * 5. Trust
  *
  *   All of it is counted by Xen from what domains do; nothing is read from
  *   their memory.  A guest can mark its own channels and spend its own budget.
  *   A driver domain can have a guest boosted for nothing, within that guest's
  *   budget; it can do so by sending packets as well.
  *
- * 5. Locking
+ * 6. Locking
  *
  *   tavs_grant_map() and tavs_grant_unmap() run with locks of the grant table
  *   held.  They take the lock of the tasks, which is a leaf, and never a
@@ -104,6 +111,14 @@ void tavs_event_send(struct domain *d, struct evtchn *chn)
     d->tavs.tx_vcpu = v->vcpu_id;
 
     tavs_channel_notified(&chn->tavs, inspect(v));
+
+    if ( !ACCESS_ONCE(d->tavs.pbratio) || !tavs_vcpu_serves(v) )
+        return;
+
+    if ( tavs_channel_asks(&chn->tavs) )
+        tavs_vcpu_asks(v);
+    else if ( tavs_channel_sends(&chn->tavs) )
+        tavs_vcpu_replies(v);
 }
 
 /* The domain may have other vCPUs than the one that notified last. */

@@ -66,6 +66,16 @@ void tavs_channel_notified(struct tavs_evtchn *c, bool wanted)
     c->wanted = marks < WANTED_MAX ? marks : WANTED_MAX;
 }
 
+bool tavs_channel_asks(const struct tavs_evtchn *c)
+{
+    return c->wanted && c->leaves <= 0 && !c->given;
+}
+
+bool tavs_channel_sends(const struct tavs_evtchn *c)
+{
+    return c->leaves > 0 && !c->given;
+}
+
 bool tavs_channel_event(struct tavs_evtchn *c, bool packets,
                         unsigned long *moved)
 {

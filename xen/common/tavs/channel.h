@@ -29,6 +29,12 @@
  */
 void tavs_channel_notified(struct tavs_evtchn *c, bool wanted);
 
+/* May the notification be for a block that an I/O-bound task waits for? */
+bool tavs_channel_asks(const struct tavs_evtchn *c);
+
+/* May it be for a packet that the guest sends? */
+bool tavs_channel_sends(const struct tavs_evtchn *c);
+
 /*
  * The back end sends an event, after it moved what *moved says.  `packets`: it
  * announces network packets.  Returns whether it announces a block that was

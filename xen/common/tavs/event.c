@@ -18,6 +18,7 @@
 #include <xen/vmap.h>
 #include <xen/xmalloc.h>
 
+#include "channel.h"
 #include "private.h"
 #include "trace.h"
 
@@ -90,8 +91,9 @@ int tavs_domain_track(struct domain *d, bool track)
 }
 
 /* The inference learns of an event when the vCPU next does something. */
-static void consume_event(struct tavs_vcpu *tv)
+static void consume_event(const struct vcpu *v)
 {
+    struct tavs_vcpu *tv = v->tavs;
     s_time_t when;
 
     ASSERT(spin_is_locked(&tv->lock));
@@ -101,7 +103,11 @@ static void consume_event(struct tavs_vcpu *tv)
 
     when = xchg(&tv->event, 0);
     if ( when )
-        tavs_tasks_event(&tv->tasks, &tavs_params, when);
+    {
+        tavs_tasks_event(&tv->tasks, &tavs_params, v->domain->tavs.kernel,
+                         when);
+        tv->replied = false;
+    }
 }
 
 void tavs_task_switch(struct vcpu *v, unsigned long id)
@@ -125,13 +131,15 @@ void tavs_task_switch(struct vcpu *v, unsigned long id)
 
     spin_lock_irqsave(&tv->lock, flags);
     tavs_trace_begin(&tv->tasks, &changes);
-    consume_event(tv);
+    consume_event(v);
     verdict = tavs_tasks_switch(&tv->tasks, &tavs_params, d->tavs.kernel, id,
                                 NOW());
     tavs_trace_end(v, &tv->tasks);
     tavs_trace_runs(v, false);
     tavs_net_learn(tv);
     spin_unlock_irqrestore(&tv->lock, flags);
+
+    tv->asks = tv->replies = false;
 
     if ( !tv->boosted )
     {
@@ -197,7 +205,7 @@ void tavs_vcpu_in(struct vcpu *v, s_time_t now)
         write_atomic(&tv->event, 0);
         tv->restart = false;
     }
-    consume_event(tv);
+    consume_event(v);
     tavs_tasks_in(&tv->tasks, &tavs_params, now);
     tavs_trace_runs(v, true);
     tv->told = false;
@@ -224,12 +232,51 @@ void tavs_vcpu_out(struct vcpu *v, s_time_t now, bool blocks)
 
     spin_lock(&tv->lock);
     tavs_trace_begin(&tv->tasks, &changes);
-    consume_event(tv);
+    consume_event(v);
     tavs_tasks_out(&tv->tasks, &tavs_params, v->domain->tavs.kernel, now,
                    blocks);
     tavs_trace_end(v, &tv->tasks);
     tavs_net_learn(tv);
     spin_unlock(&tv->lock);
+}
+
+/* The task that runs is going to sleep. */
+static void waits_from_here(struct vcpu *v)
+{
+    struct tavs_vcpu *tv = v->tavs;
+    struct tavs_changes changes;
+    unsigned long flags;
+
+    ASSERT(v == current);
+
+    spin_lock_irqsave(&tv->lock, flags);
+    tavs_trace_begin(&tv->tasks, &changes);
+    consume_event(v);
+    tavs_tasks_asks(&tv->tasks);
+    tavs_trace_end(v, &tv->tasks);
+    spin_unlock_irqrestore(&tv->lock, flags);
+}
+
+void tavs_vcpu_asks(struct vcpu *v)
+{
+    waits_from_here(v);
+    v->tavs->asks = true;
+
+    /* The driver domain may be queued: then it asks for the pCPU no more. */
+    raise_softirq(SCHEDULE_SOFTIRQ);
+}
+
+void tavs_vcpu_replies(struct vcpu *v)
+{
+    struct tavs_vcpu *tv = v->tavs;
+
+    waits_from_here(v);
+
+    if ( tv->replied )
+        return;
+
+    tv->replied = tv->replies = true;
+    raise_softirq(SCHEDULE_SOFTIRQ);
 }
 
 bool tavs_vcpu_serves(struct vcpu *v)
@@ -320,6 +367,13 @@ static bool correlates(enum tavs_net_verdict net,
     return net == TAVS_NET_YES;
 }
 
+/* An event waits for v, whether tracked or not (tavs_sched_latency()). */
+static void waits_since(struct vcpu *v, s_time_t now)
+{
+    if ( !v->is_running && !ACCESS_ONCE(v->tavs_event_at) )
+        cmpxchg(&v->tavs_event_at, 0, now);
+}
+
 void tavs_event(struct vcpu *v, struct evtchn *chn)
 {
     struct domain *d = v->domain;
@@ -327,6 +381,7 @@ void tavs_event(struct vcpu *v, struct evtchn *chn)
     enum tavs_net_verdict net = TAVS_NET_NONE;
     enum tavs_block_verdict block = TAVS_BLOCK_NO;
     enum tavs_reason reason;
+    bool gone = false;
     s_time_t now;
 
     if ( !atomic_read(&tavs_pools) || !is_io(d, chn) )
@@ -334,15 +389,12 @@ void tavs_event(struct vcpu *v, struct evtchn *chn)
 
     now = NOW();
 
-    /* What it waits for since, whether tracked or not (tavs_sched_latency()). */
-    if ( !v->is_running && !ACCESS_ONCE(v->tavs_event_at) )
-        cmpxchg(&v->tavs_event_at, 0, now);
-
     if ( unlikely(tb_init_done) )
         tavs_trace_io(v, chn);
 
     if ( d->tavs.driver )
     {
+        waits_since(v, now);
         if ( !v->is_running )
             tavs_sched_event(v, TAVS_REASON_DRIVER, now);
         return;
@@ -356,7 +408,14 @@ void tavs_event(struct vcpu *v, struct evtchn *chn)
         net = tavs_net_sent(driver, v);
         if ( tv && d->tavs.track )
             block = tavs_block_sent(driver, d, chn, net);
+
+        gone = net != TAVS_NET_YES && net != TAVS_NET_NO &&
+               tavs_channel_sends(&chn->tavs);
     }
+
+    /* That a packet has gone is nothing that anybody waits for. */
+    if ( !gone )
+        waits_since(v, now);
 
     if ( !tv || !d->tavs.track )
         return;

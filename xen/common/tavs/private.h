@@ -144,8 +144,16 @@ struct tavs_vcpu {
      * holds:   a driver domain waits until it has answered an event.  Set and
      *          cleared by the scheduler as it is asked; cleared as well when
      *          the vCPU gets the pCPU.
+     * asks:    the I/O-bound task that runs notified a block device's back
+     *          end, which goes first.  Set in tavs_vcpu_asks(), along with
+     *          SCHEDULE_SOFTIRQ; cleared by the scheduler and by the next task
+     *          switch.
+     * replies: the same for the first packet that it sent since the last event.
+     *          Set in tavs_vcpu_replies(); set and cleared like `asks`.
+     * replied: that was so since the last event.  Set along with `replies`,
+     *          cleared as the inference learns of an event.
      */
-    bool active, boosted, revoke, hit, holds;
+    bool active, boosted, revoke, hit, holds, asks, replies, replied;
 
     /*
      * Tracking was turned on: what is in `tasks` is from before.  Set with
@@ -219,6 +227,18 @@ void tavs_vcpu_out(struct vcpu *v, s_time_t now, bool blocks);
 
 /* Does v, which gets or has this pCPU, run a task believed to be I/O-bound? */
 bool tavs_vcpu_serves(struct vcpu *v);
+
+/*
+ * The I/O-bound task that runs on the current vCPU has asked a back end for a
+ * block: it waits from here, although the guest has not switched yet.
+ */
+void tavs_vcpu_asks(struct vcpu *v);
+
+/*
+ * The I/O-bound task that runs on the current vCPU has sent a packet: its
+ * answer, if it is the first since the last event.
+ */
+void tavs_vcpu_replies(struct vcpu *v);
 
 /* May v, which runs on this pCPU, be about to answer an event? */
 bool tavs_vcpu_answers(struct vcpu *v, s_time_t now);

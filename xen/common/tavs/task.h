@@ -128,6 +128,7 @@ struct tavs_tasks {
     enum tavs_role role;
     bool answering;         /* what is switched to next may be for the event */
     bool running;           /* has the pCPU */
+    bool asked;             /* its task waits for the next event */
     bool idle;              /* the vCPU is blocked */
 
     /* The reaction to the latest event. */
@@ -164,7 +165,13 @@ void tavs_tasks_out(struct tavs_tasks *t, const struct tavs_params *p,
 
 /* An I/O event became pending at `when`, which is not before the last call. */
 void tavs_tasks_event(struct tavs_tasks *t, const struct tavs_params *p,
-                      int64_t when);
+                      unsigned long kernel, int64_t when);
+
+/*
+ * The task that runs has asked a back end.  It would go to sleep, were it not
+ * answered before: the next event ends its segment.
+ */
+void tavs_tasks_asks(struct tavs_tasks *t);
 
 /* May what runs, or is about to be switched to, still be for the event? */
 bool tavs_tasks_answering(const struct tavs_tasks *t,
