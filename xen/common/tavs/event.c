@@ -192,6 +192,7 @@ void tavs_task_exit(struct domain *d, unsigned long id)
 void tavs_vcpu_in(struct vcpu *v, s_time_t now)
 {
     struct tavs_vcpu *tv = v->tavs;
+    struct tavs_changes changes;
 
     ASSERT(!local_irq_is_enabled());
 
@@ -205,8 +206,10 @@ void tavs_vcpu_in(struct vcpu *v, s_time_t now)
         write_atomic(&tv->event, 0);
         tv->restart = false;
     }
+    tavs_trace_begin(&tv->tasks, &changes);
     consume_event(v);
     tavs_tasks_in(&tv->tasks, &tavs_params, now);
+    tavs_trace_end(v, &tv->tasks);
     tavs_trace_runs(v, true);
     tv->told = false;
     spin_unlock(&tv->lock);
