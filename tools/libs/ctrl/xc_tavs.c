@@ -7,24 +7,30 @@
 
 #include "xc_private.h"
 
+static int
+domain_op(
+    xc_interface *xch,
+    uint32_t domid,
+    uint32_t cmd,
+    struct xen_domctl *domctl)
+{
+    domctl->cmd = XEN_DOMCTL_scheduler_op;
+    domctl->domain = domid;
+    domctl->u.scheduler_op.sched_id = XEN_SCHEDULER_TAVS;
+    domctl->u.scheduler_op.cmd = cmd;
+
+    return do_domctl(xch, domctl) ? -1 : 0;
+}
+
 int
 xc_sched_tavs_domain_set(
     xc_interface *xch,
     uint32_t domid,
     const struct xen_domctl_sched_tavs *sdom)
 {
-    struct xen_domctl domctl = {};
+    struct xen_domctl domctl = { .u.scheduler_op.u.tavs = *sdom };
 
-    domctl.cmd = XEN_DOMCTL_scheduler_op;
-    domctl.domain = domid;
-    domctl.u.scheduler_op.sched_id = XEN_SCHEDULER_TAVS;
-    domctl.u.scheduler_op.cmd = XEN_DOMCTL_SCHEDOP_putinfo;
-    domctl.u.scheduler_op.u.tavs = *sdom;
-
-    if ( do_domctl(xch, &domctl) )
-        return -1;
-
-    return 0;
+    return domain_op(xch, domid, XEN_DOMCTL_SCHEDOP_putinfo, &domctl);
 }
 
 int
@@ -35,15 +41,32 @@ xc_sched_tavs_domain_get(
 {
     struct xen_domctl domctl = {};
 
-    domctl.cmd = XEN_DOMCTL_scheduler_op;
-    domctl.domain = domid;
-    domctl.u.scheduler_op.sched_id = XEN_SCHEDULER_TAVS;
-    domctl.u.scheduler_op.cmd = XEN_DOMCTL_SCHEDOP_getinfo;
-
-    if ( do_domctl(xch, &domctl) )
+    if ( domain_op(xch, domid, XEN_DOMCTL_SCHEDOP_getinfo, &domctl) )
         return -1;
 
     *sdom = domctl.u.scheduler_op.u.tavs;
+
+    return 0;
+}
+
+/* What holds after it is in *schedule, whether it was set or asked for. */
+static int
+params_op(
+    xc_interface *xch,
+    uint32_t cpupool_id,
+    uint32_t cmd,
+    struct xen_sysctl *sysctl,
+    struct xen_sysctl_tavs_schedule *schedule)
+{
+    sysctl->cmd = XEN_SYSCTL_scheduler_op;
+    sysctl->u.scheduler_op.cpupool_id = cpupool_id;
+    sysctl->u.scheduler_op.sched_id = XEN_SCHEDULER_TAVS;
+    sysctl->u.scheduler_op.cmd = cmd;
+
+    if ( do_sysctl(xch, sysctl) )
+        return -1;
+
+    *schedule = sysctl->u.scheduler_op.u.sched_tavs;
 
     return 0;
 }
@@ -54,20 +77,10 @@ xc_sched_tavs_params_set(
     uint32_t cpupool_id,
     struct xen_sysctl_tavs_schedule *schedule)
 {
-    struct xen_sysctl sysctl = {};
+    struct xen_sysctl sysctl = { .u.scheduler_op.u.sched_tavs = *schedule };
 
-    sysctl.cmd = XEN_SYSCTL_scheduler_op;
-    sysctl.u.scheduler_op.cpupool_id = cpupool_id;
-    sysctl.u.scheduler_op.sched_id = XEN_SCHEDULER_TAVS;
-    sysctl.u.scheduler_op.cmd = XEN_SYSCTL_SCHEDOP_putinfo;
-    sysctl.u.scheduler_op.u.sched_tavs = *schedule;
-
-    if ( do_sysctl(xch, &sysctl) )
-        return -1;
-
-    *schedule = sysctl.u.scheduler_op.u.sched_tavs;
-
-    return 0;
+    return params_op(xch, cpupool_id, XEN_SYSCTL_SCHEDOP_putinfo, &sysctl,
+                     schedule);
 }
 
 int
@@ -78,17 +91,8 @@ xc_sched_tavs_params_get(
 {
     struct xen_sysctl sysctl = {};
 
-    sysctl.cmd = XEN_SYSCTL_scheduler_op;
-    sysctl.u.scheduler_op.cpupool_id = cpupool_id;
-    sysctl.u.scheduler_op.sched_id = XEN_SCHEDULER_TAVS;
-    sysctl.u.scheduler_op.cmd = XEN_SYSCTL_SCHEDOP_getinfo;
-
-    if ( do_sysctl(xch, &sysctl) )
-        return -1;
-
-    *schedule = sysctl.u.scheduler_op.u.sched_tavs;
-
-    return 0;
+    return params_op(xch, cpupool_id, XEN_SYSCTL_SCHEDOP_getinfo, &sysctl,
+                     schedule);
 }
 
 /* *nr elements of `size` fit into `array`; *nr becomes how many there are. */

@@ -332,10 +332,21 @@ int libxl_sched_tavs_params_set(libxl_ctx *ctx, uint32_t poolid,
 
 /* What task awareness knows. */
 
-static int get_nr_vcpus(libxl__gc *gc, uint32_t domid, int *nr_vcpus)
+/* Room for one more at the end of an array that the caller will free. */
+#define GROW(array, nr) \
+    ((array) = libxl__realloc(NOGC, array, ((nr) + 1) * sizeof(*(array))))
+
+/* Of one vCPU.  Non-zero, with errno: it failed. */
+typedef int vcpu_getter(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
+                        void *all);
+
+/* Ask about each vCPU of a domain that tavs schedules. */
+static int get_each_vcpu(libxl__gc *gc, uint32_t domid, const char *what,
+                         vcpu_getter *get, void *all)
 {
     xc_domaininfo_t info;
     libxl_scheduler sched;
+    unsigned int nr_vcpus, i;
 
     if (xc_domain_getinfo_single(CTX->xch, domid, &info) < 0) {
         LOGED(ERROR, domid, "Getting domain info");
@@ -349,15 +360,39 @@ static int get_nr_vcpus(libxl__gc *gc, uint32_t domid, int *nr_vcpus)
         return ERROR_INVAL;
     }
 
-    *nr_vcpus = info.max_vcpu_id + 1;
+    /* 0 where max_vcpu_id is invalid. */
+    nr_vcpus = info.max_vcpu_id + 1;
+    for (i = 0; i < nr_vcpus; i++) {
+        /* One that was never created has nothing to tell. */
+        if (get(gc, domid, i, all) && errno != ESRCH) {
+            LOGED(ERROR, domid, "Getting %s of vcpu %u", what, i);
+            return ERROR_FAIL;
+        }
+    }
 
     return 0;
 }
 
-/* A vCPU that was never created has nothing to tell. */
-static bool no_such_vcpu(void)
+typedef int array_getter(xc_interface *xch, uint32_t domid, unsigned int vcpu,
+                         void *array, uint32_t *nr);
+
+/* All elements of what there is an array of for a vCPU, or NULL. */
+static void *get_array(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
+                       array_getter *get, size_t size, uint32_t *nr)
 {
-    return errno == ESRCH;
+    void *array = NULL;
+    uint32_t room;
+
+    /* There may be more by the time that they are read. */
+    *nr = 0;
+    do {
+        room = *nr;
+        array = libxl__realloc(gc, array, (room ?: 1) * size);
+        if (get(CTX->xch, domid, vcpu, array, nr))
+            return NULL;
+    } while (*nr > room);
+
+    return array;
 }
 
 static void boosts_from_xen(const xen_domctl_tavs_stats_t *xs,
@@ -370,70 +405,67 @@ static void boosts_from_xen(const xen_domctl_tavs_stats_t *xs,
     b->capped = xs->ends[reason][XEN_DOMCTL_TAVS_END_capped];
 }
 
+static int get_stats(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
+                     void *all)
+{
+    libxl_tavs_domain_stats *stats = all;
+    libxl_tavs_vcpu_stats *vs;
+    xen_domctl_tavs_stats_t xs;
+
+    if (xc_tavs_stats(CTX->xch, domid, vcpu, &xs))
+        return -1;
+
+    /* The domain's, whichever vCPU. */
+    stats->ring.registered = xs.flags & XEN_DOMCTL_TAVS_STATS_ring;
+    stats->ring.taken = xs.ring_taken;
+    stats->ring.notified = xs.ring_notified;
+    stats->ring.left_over = xs.ring_left_over;
+    stats->ring.dropped = xs.ring_dropped;
+    stats->ring.lost = xs.ring_lost;
+    stats->ring.nonsense = xs.ring_nonsense;
+    stats->ring.overrun = xs.ring_overrun;
+
+    GROW(stats->vcpus, stats->num_vcpus);
+    vs = &stats->vcpus[stats->num_vcpus++];
+    libxl_tavs_vcpu_stats_init(vs);
+    vs->vcpu = vcpu;
+    vs->run_ns = xs.run_ns;
+    vs->boost_ns = xs.boost_ns;
+    vs->budget_us = xs.budget_ns / 1000;
+    vs->events = xs.events;
+    boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_any, &vs->any);
+    boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_block, &vs->block);
+    boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_net, &vs->net);
+    boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_driver, &vs->driver);
+    vs->refused_no_task = xs.refused[XEN_DOMCTL_TAVS_REFUSED_no_task];
+    vs->refused_uncorrelated =
+        xs.refused[XEN_DOMCTL_TAVS_REFUSED_uncorrelated];
+    vs->refused_off = xs.refused[XEN_DOMCTL_TAVS_REFUSED_off];
+    vs->refused_budget = xs.refused[XEN_DOMCTL_TAVS_REFUSED_budget];
+    vs->refused_ahead = xs.refused[XEN_DOMCTL_TAVS_REFUSED_ahead];
+    vs->switches = xs.switches;
+    vs->positives = xs.positives;
+    vs->negatives = xs.negatives;
+    vs->ambiguous = xs.ambiguous;
+    vs->untracked = xs.untracked;
+    vs->believed = xs.believed;
+
+    return 0;
+}
+
 int libxl_domain_tavs_stats_get(libxl_ctx *ctx, uint32_t domid,
                                 libxl_tavs_domain_stats *stats)
 {
-    int nr_vcpus, i, rc;
+    int rc;
     GC_INIT(ctx);
 
     libxl_tavs_domain_stats_init(stats);
     stats->domid = domid;
 
-    rc = get_nr_vcpus(gc, domid, &nr_vcpus);
-    if (rc) goto out;
-
-    stats->vcpus = libxl__calloc(NOGC, nr_vcpus, sizeof(*stats->vcpus));
-
-    for (i = 0; i < nr_vcpus; i++) {
-        libxl_tavs_vcpu_stats *vs = &stats->vcpus[stats->num_vcpus];
-        xen_domctl_tavs_stats_t xs;
-
-        if (xc_tavs_stats(CTX->xch, domid, i, &xs)) {
-            if (no_such_vcpu())
-                continue;
-            LOGED(ERROR, domid, "Getting tavs statistics of vcpu %d", i);
-            rc = ERROR_FAIL;
-            goto out;
-        }
-
-        libxl_tavs_vcpu_stats_init(vs);
-        vs->vcpu = i;
-        vs->run_ns = xs.run_ns;
-        vs->boost_ns = xs.boost_ns;
-        vs->budget_us = xs.budget_ns / 1000;
-        vs->events = xs.events;
-        /* The domain's, whichever vCPU. */
-        stats->ring.registered = xs.flags & XEN_DOMCTL_TAVS_STATS_ring;
-        stats->ring.taken = xs.ring_taken;
-        stats->ring.notified = xs.ring_notified;
-        stats->ring.left_over = xs.ring_left_over;
-        stats->ring.dropped = xs.ring_dropped;
-        stats->ring.lost = xs.ring_lost;
-        stats->ring.nonsense = xs.ring_nonsense;
-        stats->ring.overrun = xs.ring_overrun;
-        boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_any, &vs->any);
-        boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_block, &vs->block);
-        boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_net, &vs->net);
-        boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_driver, &vs->driver);
-        vs->refused_no_task = xs.refused[XEN_DOMCTL_TAVS_REFUSED_no_task];
-        vs->refused_uncorrelated =
-            xs.refused[XEN_DOMCTL_TAVS_REFUSED_uncorrelated];
-        vs->refused_off = xs.refused[XEN_DOMCTL_TAVS_REFUSED_off];
-        vs->refused_budget = xs.refused[XEN_DOMCTL_TAVS_REFUSED_budget];
-        vs->refused_ahead = xs.refused[XEN_DOMCTL_TAVS_REFUSED_ahead];
-        vs->switches = xs.switches;
-        vs->positives = xs.positives;
-        vs->negatives = xs.negatives;
-        vs->ambiguous = xs.ambiguous;
-        vs->untracked = xs.untracked;
-        vs->believed = xs.believed;
-        stats->num_vcpus++;
-    }
-
-    rc = 0;
- out:
+    rc = get_each_vcpu(gc, domid, "tavs statistics", get_stats, stats);
     if (rc)
         libxl_tavs_domain_stats_dispose(stats);
+
     GC_FREE;
     return rc;
 }
@@ -452,56 +484,49 @@ static void task_from_xen(const xen_domctl_tavs_task_t *xt,
     task->last_cpu_ns = xt->last_cpu_ns;
 }
 
+static int read_tasks(xc_interface *xch, uint32_t domid, unsigned int vcpu,
+                      void *array, uint32_t *nr)
+{
+    return xc_tavs_tasks(xch, domid, vcpu, array, nr);
+}
+
+static int get_tasks(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
+                     void *all)
+{
+    libxl_tavs_domain_tasks *tasks = all;
+    libxl_tavs_vcpu_tasks *vt;
+    const xen_domctl_tavs_task_t *xt;
+    uint32_t nr, i;
+
+    xt = get_array(gc, domid, vcpu, read_tasks, sizeof(*xt), &nr);
+    if (!xt)
+        return -1;
+
+    GROW(tasks->vcpus, tasks->num_vcpus);
+    vt = &tasks->vcpus[tasks->num_vcpus++];
+    libxl_tavs_vcpu_tasks_init(vt);
+    vt->vcpu = vcpu;
+    vt->tasks = libxl__calloc(NOGC, nr ?: 1, sizeof(*vt->tasks));
+    for (i = 0; i < nr; i++)
+        task_from_xen(&xt[i], &vt->tasks[i]);
+    vt->num_tasks = nr;
+
+    return 0;
+}
+
 int libxl_domain_tavs_tasks_get(libxl_ctx *ctx, uint32_t domid,
                                 libxl_tavs_domain_tasks *tasks)
 {
-    int nr_vcpus, i, rc;
+    int rc;
     GC_INIT(ctx);
 
     libxl_tavs_domain_tasks_init(tasks);
     tasks->domid = domid;
 
-    rc = get_nr_vcpus(gc, domid, &nr_vcpus);
-    if (rc) goto out;
-
-    tasks->vcpus = libxl__calloc(NOGC, nr_vcpus, sizeof(*tasks->vcpus));
-
-    for (i = 0; i < nr_vcpus; i++) {
-        libxl_tavs_vcpu_tasks *vt = &tasks->vcpus[tasks->num_vcpus];
-        xen_domctl_tavs_task_t *xt = NULL;
-        uint32_t room, nr = 0, j;
-
-        /* There may be more by the time that they are read. */
-        do {
-            room = nr;
-            xt = libxl__realloc(gc, xt, (room ?: 1) * sizeof(*xt));
-            if (xc_tavs_tasks(CTX->xch, domid, i, xt, &nr)) {
-                if (no_such_vcpu()) {
-                    xt = NULL;
-                    break;
-                }
-                LOGED(ERROR, domid, "Getting tasks of vcpu %d", i);
-                rc = ERROR_FAIL;
-                goto out;
-            }
-        } while (nr > room);
-
-        if (!xt)
-            continue;
-
-        libxl_tavs_vcpu_tasks_init(vt);
-        vt->vcpu = i;
-        vt->tasks = libxl__calloc(NOGC, nr ?: 1, sizeof(*vt->tasks));
-        for (j = 0; j < nr; j++)
-            task_from_xen(&xt[j], &vt->tasks[j]);
-        vt->num_tasks = nr;
-        tasks->num_vcpus++;
-    }
-
-    rc = 0;
- out:
+    rc = get_each_vcpu(gc, domid, "tasks", get_tasks, tasks);
     if (rc)
         libxl_tavs_domain_tasks_dispose(tasks);
+
     GC_FREE;
     return rc;
 }
@@ -516,56 +541,49 @@ static void port_from_xen(const xen_domctl_tavs_port_t *xp,
     port->boosts = xp->value >= 0;
 }
 
+static int read_ports(xc_interface *xch, uint32_t domid, unsigned int vcpu,
+                      void *array, uint32_t *nr)
+{
+    return xc_tavs_ports(xch, domid, vcpu, array, nr);
+}
+
+static int get_ports(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
+                     void *all)
+{
+    libxl_tavs_domain_ports *ports = all;
+    libxl_tavs_vcpu_ports *vp;
+    const xen_domctl_tavs_port_t *xp;
+    uint32_t nr, i;
+
+    xp = get_array(gc, domid, vcpu, read_ports, sizeof(*xp), &nr);
+    if (!xp)
+        return -1;
+
+    GROW(ports->vcpus, ports->num_vcpus);
+    vp = &ports->vcpus[ports->num_vcpus++];
+    libxl_tavs_vcpu_ports_init(vp);
+    vp->vcpu = vcpu;
+    vp->ports = libxl__calloc(NOGC, nr ?: 1, sizeof(*vp->ports));
+    for (i = 0; i < nr; i++)
+        port_from_xen(&xp[i], &vp->ports[i]);
+    vp->num_ports = nr;
+
+    return 0;
+}
+
 int libxl_domain_tavs_ports_get(libxl_ctx *ctx, uint32_t domid,
                                 libxl_tavs_domain_ports *ports)
 {
-    int nr_vcpus, i, rc;
+    int rc;
     GC_INIT(ctx);
 
     libxl_tavs_domain_ports_init(ports);
     ports->domid = domid;
 
-    rc = get_nr_vcpus(gc, domid, &nr_vcpus);
-    if (rc) goto out;
-
-    ports->vcpus = libxl__calloc(NOGC, nr_vcpus, sizeof(*ports->vcpus));
-
-    for (i = 0; i < nr_vcpus; i++) {
-        libxl_tavs_vcpu_ports *vp = &ports->vcpus[ports->num_vcpus];
-        xen_domctl_tavs_port_t *xp = NULL;
-        uint32_t room, nr = 0, j;
-
-        /* There may be more by the time that they are read. */
-        do {
-            room = nr;
-            xp = libxl__realloc(gc, xp, (room ?: 1) * sizeof(*xp));
-            if (xc_tavs_ports(CTX->xch, domid, i, xp, &nr)) {
-                if (no_such_vcpu()) {
-                    xp = NULL;
-                    break;
-                }
-                LOGED(ERROR, domid, "Getting ports of vcpu %d", i);
-                rc = ERROR_FAIL;
-                goto out;
-            }
-        } while (nr > room);
-
-        if (!xp)
-            continue;
-
-        libxl_tavs_vcpu_ports_init(vp);
-        vp->vcpu = i;
-        vp->ports = libxl__calloc(NOGC, nr ?: 1, sizeof(*vp->ports));
-        for (j = 0; j < nr; j++)
-            port_from_xen(&xp[j], &vp->ports[j]);
-        vp->num_ports = nr;
-        ports->num_vcpus++;
-    }
-
-    rc = 0;
- out:
+    rc = get_each_vcpu(gc, domid, "ports", get_ports, ports);
     if (rc)
         libxl_tavs_domain_ports_dispose(ports);
+
     GC_FREE;
     return rc;
 }
@@ -593,24 +611,38 @@ static void add_latency(const xen_domctl_tavs_latency_t *xl,
         h->buckets[i] += xl->bucket[i];
 }
 
+static int get_latency(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
+                       void *all)
+{
+    libxl_tavs_domain_latency *latency = all;
+    xen_domctl_tavs_latency_t *xl;
+
+    xl = libxl__calloc(gc, XEN_DOMCTL_TAVS_LATENCIES, sizeof(*xl));
+    if (xc_tavs_latency(CTX->xch, domid, vcpu, xl))
+        return -1;
+
+    add_latency(&xl[XEN_DOMCTL_TAVS_WAKE_unboosted], &latency->wake);
+    add_latency(&xl[XEN_DOMCTL_TAVS_WAKE_boosted], &latency->wake_boosted);
+    add_latency(&xl[XEN_DOMCTL_TAVS_EVENT_unboosted], &latency->event);
+    add_latency(&xl[XEN_DOMCTL_TAVS_EVENT_boosted], &latency->event_boosted);
+
+    return 0;
+}
+
+static void init_histogram(libxl__gc *gc, libxl_tavs_histogram *h)
+{
+    h->num_buckets = XEN_DOMCTL_TAVS_LATENCY_BUCKETS;
+    h->buckets = libxl__calloc(NOGC, h->num_buckets, sizeof(*h->buckets));
+}
+
 int libxl_domain_tavs_latency_get(libxl_ctx *ctx, uint32_t domid,
                                   libxl_tavs_domain_latency *latency)
 {
-    xen_domctl_tavs_latency_t *xl;
-    libxl_tavs_histogram *h[XEN_DOMCTL_TAVS_LATENCIES] = {
-        [XEN_DOMCTL_TAVS_WAKE_unboosted] = &latency->wake,
-        [XEN_DOMCTL_TAVS_WAKE_boosted] = &latency->wake_boosted,
-        [XEN_DOMCTL_TAVS_EVENT_unboosted] = &latency->event,
-        [XEN_DOMCTL_TAVS_EVENT_boosted] = &latency->event_boosted,
-    };
-    int nr_vcpus, i, j, rc;
+    int i, rc;
     GC_INIT(ctx);
 
     libxl_tavs_domain_latency_init(latency);
     latency->domid = domid;
-
-    rc = get_nr_vcpus(gc, domid, &nr_vcpus);
-    if (rc) goto out;
 
     latency->num_bounds_ns = XEN_DOMCTL_TAVS_LATENCY_BUCKETS;
     latency->bounds_ns = libxl__calloc(NOGC, latency->num_bounds_ns,
@@ -618,31 +650,15 @@ int libxl_domain_tavs_latency_get(libxl_ctx *ctx, uint32_t domid,
     for (i = 0; i < latency->num_bounds_ns; i++)
         latency->bounds_ns[i] = bucket_bound_ns(i);
 
-    for (j = 0; j < XEN_DOMCTL_TAVS_LATENCIES; j++) {
-        h[j]->num_buckets = XEN_DOMCTL_TAVS_LATENCY_BUCKETS;
-        h[j]->buckets = libxl__calloc(NOGC, h[j]->num_buckets,
-                                      sizeof(*h[j]->buckets));
-    }
+    init_histogram(gc, &latency->wake);
+    init_histogram(gc, &latency->wake_boosted);
+    init_histogram(gc, &latency->event);
+    init_histogram(gc, &latency->event_boosted);
 
-    xl = libxl__calloc(gc, XEN_DOMCTL_TAVS_LATENCIES, sizeof(*xl));
-
-    for (i = 0; i < nr_vcpus; i++) {
-        if (xc_tavs_latency(CTX->xch, domid, i, xl)) {
-            if (no_such_vcpu())
-                continue;
-            LOGED(ERROR, domid, "Getting latencies of vcpu %d", i);
-            rc = ERROR_FAIL;
-            goto out;
-        }
-
-        for (j = 0; j < XEN_DOMCTL_TAVS_LATENCIES; j++)
-            add_latency(&xl[j], h[j]);
-    }
-
-    rc = 0;
- out:
+    rc = get_each_vcpu(gc, domid, "latencies", get_latency, latency);
     if (rc)
         libxl_tavs_domain_latency_dispose(latency);
+
     GC_FREE;
     return rc;
 }
