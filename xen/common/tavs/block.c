@@ -20,6 +20,13 @@
  *   are unmapped when the device goes, where one event may be taken for a
  *   completion.
  *
+ *   A back end that was told that the guest has not looked at the ring since
+ *   the last event sends no other one, and what it reads for an I/O-bound task
+ *   behind what it read for others would never be heard of.  So if a page that
+ *   is tagged is unmapped when the guest was told of something and has not run
+ *   since, and no event follows until the driver domain gives up its pCPU, that
+ *   counts as announced.  (The same with packets: net.c, 1.)
+ *
  *   The tag is the mapping's: written whenever a page is mapped for writing,
  *   read only when such a mapping ends.  So nothing stale is ever read, and
  *   nothing has to be cleared.
@@ -53,9 +60,9 @@
  * 6. Locking
  *
  *   tavs_grant_map() and tavs_grant_unmap() run with locks of the grant table
- *   held.  They take the lock of the tasks, which is a leaf, and never a
- *   schedule lock.  Everything else here is one word or byte, and races change
- *   a guess.
+ *   held.  They take the lock of the tasks or that of packets, which are leaves,
+ *   and never a schedule lock.  Everything else here is one word or byte, and
+ *   races change a guess.
  */
 #include <xen/event.h>
 #include <xen/init.h>
@@ -121,6 +128,11 @@ void tavs_event_send(struct domain *d, struct evtchn *chn)
         tavs_vcpu_replies(v);
 }
 
+static struct vcpu *tx_vcpu(const struct domain *d)
+{
+    return d->vcpu ? domain_vcpu(d, ACCESS_ONCE(d->tavs.tx_vcpu)) : NULL;
+}
+
 /* The domain may have other vCPUs than the one that notified last. */
 bool tavs_grant_map(const struct domain *mapper, struct domain *d, bool pte)
 {
@@ -129,7 +141,7 @@ bool tavs_grant_map(const struct domain *mapper, struct domain *d, bool pte)
     if ( pte || !tracked_by(mapper, d) )
         return false;
 
-    v = d->vcpu ? domain_vcpu(d, ACCESS_ONCE(d->tavs.tx_vcpu)) : NULL;
+    v = tx_vcpu(d);
 
     return v && inspect(v);
 }
@@ -159,8 +171,31 @@ void tavs_grant_unmap(const struct domain *mapper, struct domain *d,
     {
         move(mapper, d, TAVS_MOVED_READ);
         if ( wanted )
+        {
+            const struct vcpu *v = tx_vcpu(d);
+
             move(mapper, d, TAVS_MOVED_WANTED);
+            if ( v && v->tavs && ACCESS_ONCE(v->tavs->told) )
+                tavs_net_block(mapper, d->domain_id);
+        }
     }
+}
+
+void tavs_block_left_over(domid_t domid)
+{
+    struct domain *d = rcu_lock_domain_by_id(domid);
+    struct vcpu *v;
+
+    if ( !d )
+        return;
+
+    v = tx_vcpu(d);
+    if ( v && v->tavs && d->tavs.track && ACCESS_ONCE(v->tavs->told) &&
+         test_and_clear_bit(TAVS_MOVED_WANTED, &d->tavs.moved) &&
+         ACCESS_ONCE(tavs_correlate) && tavs_vcpu_wants_boost(v) )
+        tavs_sched_event(v, TAVS_REASON_BLOCK, NOW());
+
+    rcu_unlock_domain(d);
 }
 
 void tavs_grant_copy(struct domain *from, struct domain *to)

@@ -90,15 +90,40 @@
 
 #include "private.h"
 
+/* Guests with blocks that nobody told them of.  More are not boosted for them. */
+#define TAVS_BLOCK_GUESTS 16
+
 struct tavs_net {
     spinlock_t lock;
     struct guest_area area;         /* .map: the ring; NULL: none */
     struct tavs_packets packets;
     struct tasklet flush;
 
+    /* Since the driver domain last gave up its pCPU (block.c, 2.). */
+    domid_t block_guest[TAVS_BLOCK_GUESTS];
+    unsigned int block_guests;
+
     /* Statistics: packets that were notified of, or taken for notified. */
     unsigned long notified, left_over;
 };
+
+void tavs_net_block(const struct domain *driver, domid_t domid)
+{
+    struct tavs_net *net = driver->tavs.net;
+    unsigned long flags;
+    unsigned int i;
+
+    if ( !net )
+        return;
+
+    spin_lock_irqsave(&net->lock, flags);
+    for ( i = 0; i < net->block_guests; i++ )
+        if ( net->block_guest[i] == domid )
+            break;
+    if ( i == net->block_guests && i < TAVS_BLOCK_GUESTS )
+        net->block_guest[net->block_guests++] = domid;
+    spin_unlock_irqrestore(&net->lock, flags);
+}
 
 int tavs_net_track(struct vcpu *v)
 {
@@ -207,7 +232,7 @@ void tavs_net_flush(struct domain *d)
 
     spin_lock(&net->lock);
     ring = net->area.map;
-    if ( net->packets.num ||
+    if ( net->packets.num || net->block_guests ||
          (ring && ACCESS_ONCE(ring->prod) != net->packets.cons) )
         tasklet_schedule(&net->flush);
     spin_unlock(&net->lock);
@@ -256,7 +281,8 @@ static void cf_check flush(void *data)
     struct tavs_net *net = data;
     struct xen_tavs_packet packets[XEN_TAVS_RING_SIZE];
     bool old[XEN_TAVS_RING_SIZE], done[XEN_TAVS_RING_SIZE];
-    unsigned int i, num;
+    domid_t block_guest[TAVS_BLOCK_GUESTS];
+    unsigned int i, num, block_guests;
     unsigned long flags;
 
     spin_lock_irqsave(&net->lock, flags);
@@ -265,7 +291,13 @@ static void cf_check flush(void *data)
     for ( num = 0; num < XEN_TAVS_RING_SIZE; num++ )
         if ( !tavs_packets_flush(&net->packets, &packets[num], &old[num]) )
             break;
+    block_guests = net->block_guests;
+    memcpy(block_guest, net->block_guest, sizeof(block_guest));
+    net->block_guests = 0;
     spin_unlock_irqrestore(&net->lock, flags);
+
+    for ( i = 0; i < block_guests; i++ )
+        tavs_block_left_over(block_guest[i]);
 
     for ( i = 0; i < num; i++ )
         done[i] = leave_over(&packets[i]);

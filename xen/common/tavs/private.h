@@ -187,6 +187,18 @@ enum tavs_net_verdict tavs_net_sent(struct domain *driver, struct vcpu *v);
 /* A vCPU of d, a driver domain, loses its pCPU.  In the schedule lock. */
 void tavs_net_flush(struct domain *d);
 
+/*
+ * A driver domain read a block for an I/O-bound task of the guest `domid`, which
+ * it was told that it need not notify.  Takes tavs_net.lock.
+ */
+void tavs_net_block(const struct domain *driver, domid_t domid);
+
+/*
+ * It gave up its pCPU since: boost the guest, if it has still not been told of
+ * the block, and not run.  Takes the schedule lock.
+ */
+void tavs_block_left_over(domid_t domid);
+
 /* It may be known what the last packets for tv were for.  In tv->lock. */
 void tavs_net_learn(struct tavs_vcpu *tv);
 
