@@ -423,7 +423,9 @@ void tavs_event(struct vcpu *v, struct evtchn *chn)
     if ( !tv || !d->tavs.track )
         return;
 
-    write_atomic(&tv->event, now);
+    /* Nor does the task that sent it, if it has not gone to sleep yet. */
+    if ( !gone || !ACCESS_ONCE(tv->tasks.asked) )
+        write_atomic(&tv->event, now);
 
     if ( v->is_running )
         return;
