@@ -122,23 +122,29 @@ def _tasks(e: Episode, bar) -> set[str]:
 
 
 def _boosts(e: Episode, bar) -> None:
-    since, running = None, False
-    end = e.happened[-1].at if e.happened else e.sample.reply_ns
+    """From its grant to its end: it waits for a pCPU, and has one, perhaps more than once."""
+    since = None
     for h in e.happened:
         if h.vcpu[0] != e.guest:
             continue
-        if isinstance(h, trace.Grant):
-            since, running = h.at, False
-        elif isinstance(h, trace.Run):
-            if since is not None:
-                bar(since, h.at, GRANTED)
-            since, running = h.at, True
-        elif isinstance(h, trace.End):
-            if since is not None:
-                bar(since, h.at, BOOSTED if running else GRANTED, h.end)
+        if isinstance(h, trace.Grant) or (isinstance(h, trace.Run) and since is None):
+            since = h.at
+        elif isinstance(h, trace.End) and since is not None:
+            _boost(e, since, h.at, bar, h.end)
             since = None
     if since is not None:
-        bar(since, end, BOOSTED if running else GRANTED)
+        _boost(e, since, e.happened[-1].at, bar)
+
+
+def _boost(e: Episode, start: int, end: int, bar, how: str = "") -> None:
+    at, pieces = start, []
+    for s in sorted(e.spans, key=lambda s: s.start):
+        if s.vcpu[0] == e.guest and s.start < end and s.end > start:
+            pieces += [(at, max(at, s.start), GRANTED), (max(at, s.start), min(s.end, end), BOOSTED)]
+            at = min(s.end, end)
+    pieces = [p for p in (*pieces, (at, end, GRANTED)) if p[0] < p[1]]
+    for number, piece in enumerate(pieces, 1):
+        bar(*piece, *([how] if number == len(pieces) else []))
 
 
 def beliefs(courses: list[Course], run: Traced) -> Figure:
