@@ -74,7 +74,8 @@
  *
  * 4. Locking
  *
- *   tavs_net.lock is a leaf below the schedule lock (event.c).  It is held
+ *   tavs_net.lock is a leaf below the schedule lock (event.c), and below those
+ *   of the grant table, held in tavs_net_block() (block.c, 6.).  It is held
  *   while the ring is accessed, so that none is unmapped under our hands.
  *   Interrupts are off meanwhile.  The tavs_net of a domain lives as long as
  *   the domain; an interdomain event channel, whose lock is held, keeps both
@@ -90,7 +91,7 @@
 
 #include "private.h"
 
-/* Guests with blocks that nobody told them of.  More are not boosted for them. */
+/* Guests that can have blocks left over; others are not boosted for theirs. */
 #define TAVS_BLOCK_GUESTS 16
 
 struct tavs_net {
