@@ -380,12 +380,13 @@ def explained(sim, tmp_path, name, boot, domain):
 def test_packets_boost_for_the_port_of_an_io_bound_task(sim, tmp_path):
     with_ports, said = explained(sim, tmp_path, "two-ports", "sched=tavs", "d1")
     asked, computed = latency(with_ports, "c1")["n"], latency(with_ports, "c2")["n"]
-    assert latency(with_ports)["p50"] < 0.1 and latency(with_ports)["p99"] < 0.15
+    assert latency(with_ports)["p99"] < 0.1
     assert asked * 0.95 < said["boosted for net"] <= asked * 1.1 and said["refused: uncorrelated"] > computed
     assert "boosted for any" not in said and "refused: budget" not in said
 
-    _, said = explained(sim, tmp_path, "two-ports", "sched=tavs tavs=correlate=no", "d1")
+    any_event, said = explained(sim, tmp_path, "two-ports", "sched=tavs tavs=correlate=no", "d1")
     assert "boosted for net" not in said and said["boosted for any"] > 2 * asked
+    assert latency(any_event)["mean"] > 5 * latency(with_ports)["mean"] and latency(any_event)["p99"] > 10
 
 
 @pytest.mark.skipif(not (ROOT / "xen/common/tavs/block.c").exists(), reason="this tree does not correlate blocks")

@@ -5,11 +5,10 @@
  * Each vCPU has tasks; a task repeats a short program of operations (guest.h).
  * The kernel around them behaves as Linux does under Xen:
  *
- * - An upcall costs some kernel time, then wakes whom it concerns. A woken
- *   task takes over at once (as CFS does for a sleeper), or waits for the end
- *   of the running one's slice.
- * - Ready tasks share the vCPU round robin. A switch to another address space
- *   loads CR3, a switch to a kernel thread does not.
+ * - An upcall costs some kernel time, then wakes whom it concerns.
+ * - Ready tasks share the vCPU as under CFS: see "the guest's scheduler" below.
+ *   A switch to another address space loads CR3, a switch to a kernel thread
+ *   does not.
  * - With nothing to run, the kernel programs its one-shot timer and blocks.
  *
  * All of it goes through Xen's real entry points: do_sched_op(), vcpu_yield(),
@@ -37,7 +36,6 @@ void guest_default_costs(struct guest_costs *costs)
         .switch_ns = MICROSECS(5),
         .send_ns = MICROSECS(5),
         .block_ns = MICROSECS(3),
-        .slice_ns = MILLISECS(3),
         .wake_preempts = true,
     };
 }
@@ -373,14 +371,87 @@ struct task *guest_task(struct gvcpu *gv, const char *name,
     strlcpy(t->name, name, sizeof(t->name));
     t->gv = gv;
     t->asid = asid;
-    t->order = ++gv->back;
+    t->vruntime = gv->min_vruntime;
     *gv->tasks_tail = t;
     gv->tasks_tail = &t->next;
 
     return t;
 }
 
-/* ---- waking ------------------------------------------------------------ */
+/* ---- the guest's scheduler --------------------------------------------- */
+
+/*
+ * Linux' CFS, with the constants of 6.1 for one CPU (kernel/sched/fair.c); for
+ * 2, 4 and 8 CPUs they are 2, 3 and 4 times as large. All tasks have nice 0.
+ *
+ * A task's vruntime is the time for which it was current. That goes on while
+ * its vCPU is queued: Debian's kernels are built without
+ * CONFIG_PARAVIRT_TIME_ACCOUNTING.
+ */
+#define SCHED_LATENCY       MILLISECS(6)    /* each ready task runs once in it */
+#define MIN_GRANULARITY     MICROSECS(750)  /* but not for less than this */
+#define WAKEUP_GRANULARITY  MILLISECS(1)    /* behind by this, it preempts */
+
+static s_time_t scaled(const struct gvcpu *gv, s_time_t time)
+{
+    return time * fls(min(gv->v->domain->max_vcpus, 8U));
+}
+
+/* The ready task that ran least, but for `without`. */
+static struct task *leftmost(const struct gvcpu *gv,
+                             const struct task *without)
+{
+    struct task *t, *best = NULL;
+
+    for ( t = gv->tasks; t; t = t->next )
+        if ( t != without && t->state == TASK_READY &&
+             (!best || t->vruntime < best->vruntime) )
+            best = t;
+
+    return best;
+}
+
+static bool others_ready(const struct gvcpu *gv)
+{
+    return leftmost(gv, gv->cur);
+}
+
+/* How long the current task may go on beside others, since it was chosen. */
+static s_time_t slice(const struct gvcpu *gv)
+{
+    unsigned int ready = 0;
+    const struct task *t;
+
+    for ( t = gv->tasks; t; t = t->next )
+        ready += t->state == TASK_READY;
+
+    return max(scaled(gv, SCHED_LATENCY) / max(ready, 1U),
+               scaled(gv, MIN_GRANULARITY));
+}
+
+/* Charge the current task up to now. */
+static void charge(struct gvcpu *gv)
+{
+    const struct task *next = leftmost(gv, gv->cur);
+    s_time_t least = gv->min_vruntime;
+
+    if ( gv->cur )
+    {
+        gv->cur->vruntime += sim_now - gv->charged;
+        least = gv->cur->vruntime;
+    }
+    gv->charged = sim_now;
+
+    if ( next && (!gv->cur || next->vruntime < least) )
+        least = next->vruntime;
+    gv->min_vruntime = max(gv->min_vruntime, least);
+}
+
+static void choose(struct gvcpu *gv, struct task *t)
+{
+    gv->cur = t;
+    gv->chosen = sim_now;
+}
 
 static unsigned int my_end(const struct task *t, const struct link *l)
 {
@@ -390,15 +461,21 @@ static unsigned int my_end(const struct task *t, const struct link *l)
 static void wake(struct task *t)
 {
     struct gvcpu *gv = t->gv;
+    const struct task *cur = gv->cur;
 
+    charge(gv);
     t->state = TASK_READY;
-    if ( gv->costs.wake_preempts )
-    {
-        t->order = --gv->front;
+    if ( t == cur )
+        return;                 /* It had not got as far as to leave. */
+
+    /* Who slept is owed something, but not all of it: GENTLE_FAIR_SLEEPERS. */
+    t->vruntime = max(t->vruntime,
+                      gv->min_vruntime - scaled(gv, SCHED_LATENCY) / 2);
+
+    if ( !cur || cur->state != TASK_READY ||
+         (gv->costs.wake_preempts &&
+          cur->vruntime - t->vruntime > scaled(gv, WAKEUP_GRANULARITY)) )
         gv->resched = true;
-    }
-    else
-        t->order = ++gv->back;
 }
 
 static bool is_due(const struct task *t)
@@ -416,47 +493,11 @@ static bool is_due(const struct task *t)
 
 static void wake_due(struct gvcpu *gv)
 {
-    struct task *t, *most;
-
-    if ( !gv->costs.wake_fair )
-    {
-        for ( t = gv->tasks; t; t = t->next )
-            if ( is_due(t) )
-                wake(t);
-        return;
-    }
-
-    /* Each goes before those that were woken earlier. */
-    do {
-        most = NULL;
-        for ( t = gv->tasks; t; t = t->next )
-            if ( is_due(t) && (!most || t->ran > most->ran) )
-                most = t;
-        if ( most )
-            wake(most);
-    } while ( most );
-}
-
-static struct task *first_ready(const struct gvcpu *gv)
-{
-    struct task *t, *best = NULL;
+    struct task *t;
 
     for ( t = gv->tasks; t; t = t->next )
-        if ( t->state == TASK_READY && (!best || t->order < best->order) )
-            best = t;
-
-    return best;
-}
-
-static bool others_ready(const struct gvcpu *gv)
-{
-    const struct task *t;
-
-    for ( t = gv->tasks; t; t = t->next )
-        if ( t != gv->cur && t->state == TASK_READY )
-            return true;
-
-    return false;
+        if ( is_due(t) )
+            wake(t);
 }
 
 /* ---- time passes ------------------------------------------------------- */
@@ -492,9 +533,7 @@ s_time_t guest_enter(struct vcpu *v)
 
     next = max(t->left, (int64_t)0);
     if ( others_ready(gv) )
-        next = min(next, (s_time_t)gv->costs.slice_ns -
-                         min((s_time_t)t->since_pick,
-                             (s_time_t)gv->costs.slice_ns));
+        next = min(next, max(gv->chosen + slice(gv) - sim_now, (s_time_t)0));
 
     return next;
 }
@@ -509,11 +548,7 @@ void guest_leave(struct vcpu *v, s_time_t ran)
     ran -= kernel;
 
     if ( t && t->started )
-    {
         t->left -= ran;
-        t->ran += ran;
-        t->since_pick += ran;
-    }
 }
 
 /* ---- the guest acts ---------------------------------------------------- */
@@ -692,8 +727,7 @@ static bool do_op(struct gvcpu *gv, struct task *t)
 
     case OP_SWITCH:
         next_op(t);
-        t->order = ++gv->back;
-        gv->resched = true;
+        gv->skip = gv->resched = true;
         return true;
 
     case OP_ASID:
@@ -739,20 +773,18 @@ void guest_act(struct vcpu *v)
                      v->vcpu_id, t ? t->name : "(idle)");
 
         if ( t && t->state == TASK_READY && others_ready(gv) &&
-             t->since_pick >= gv->costs.slice_ns )
-        {
-            t->order = ++gv->back;
+             sim_now - gv->chosen >= slice(gv) )
             gv->resched = true;
-        }
 
         if ( !t || gv->resched )
         {
-            gv->resched = false;
-            t = first_ready(gv);
+            charge(gv);
+            t = leftmost(gv, gv->skip ? gv->cur : NULL) ?: leftmost(gv, NULL);
+            gv->resched = gv->skip = false;
 
             if ( t != gv->cur )
             {
-                gv->cur = t;
+                choose(gv, t);
                 program_timer(gv);
                 if ( !t )
                 {
@@ -760,7 +792,6 @@ void guest_act(struct vcpu *v)
                     continue;
                 }
                 gv->switches++;
-                t->since_pick = 0;
                 gv->kernel_ns += gv->costs.switch_ns;
                 load_cr3(gv, t->asid);
                 continue;
@@ -772,7 +803,7 @@ void guest_act(struct vcpu *v)
                 do_sched_op(SCHEDOP_block, guest_handle_from_ptr(NULL, void));
                 return;
             }
-            t->since_pick = 0;
+            choose(gv, t);
         }
 
         if ( gv->costs.tick_ns && gv->timer <= sim_now )

@@ -54,9 +54,8 @@ struct task {
     s_time_t wakes;
     s_time_t every;             /* OP_EVERY: when it was last. */
     uint64_t ran;               /* All CPU time used. */
-    uint64_t since_pick;        /* Since it was last chosen. */
     uint64_t rounds;
-    int64_t order;              /* The ready task with the least runs next. */
+    s_time_t vruntime;          /* The ready task with the least runs next. */
 };
 
 /* Messages from one guest to another, with an event channel below them. */
@@ -82,10 +81,8 @@ struct guest_costs {
     unsigned int switch_ns;     /* A switch of tasks. */
     unsigned int send_ns;
     unsigned int block_ns;      /* From the last task to the block hypercall. */
-    unsigned int slice_ns;      /* Round robin between ready tasks. */
     unsigned int tick_ns;       /* Periodic tick while not idle; 0: none. */
-    bool wake_preempts;         /* CFS-like; false: woken tasks wait. */
-    bool wake_fair;             /* Of those woken at once, who used least. */
+    bool wake_preempts;         /* CFS; false: not before a slice is over. */
 };
 
 struct gvcpu {
@@ -98,7 +95,10 @@ struct gvcpu {
     int64_t kernel_ns;          /* Kernel work to do before anything else. */
     bool resched, blocking;
     s_time_t timer, next_tick;
-    int64_t front, back;        /* Ends of the ready queue's order. */
+    s_time_t min_vruntime;      /* Of all who are ready; never goes back. */
+    s_time_t charged;           /* cur's vruntime is as of then. */
+    s_time_t chosen;            /* When cur was. */
+    bool skip;                  /* Whoever is next, not cur. */
     unsigned long ports;        /* Pending event channels. */
     unsigned int timer_port;
     struct xen_tavs_ring *ring; /* Of a driver domain, in its vCPU 0. */

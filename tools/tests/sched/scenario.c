@@ -219,7 +219,6 @@ static void read_domain(char *p)
     s->domid = strcmp(w, "dom0") ? next_domid++ : 0;
     s->vcpus = 1;
     guest_default_costs(&s->costs);
-    s->costs.wake_fair = true;
 
     while ( (w = word(&p)) )
     {
@@ -239,8 +238,6 @@ static void read_domain(char *p)
             strlcpy(s->pin, v, sizeof(s->pin));
         else if ( !strcmp(w, "tick") )
             s->costs.tick_ns = one_time(v);
-        else if ( !strcmp(w, "slice") )
-            s->costs.slice_ns = one_time(v);
         else if ( !strcmp(w, "irq") )
             s->costs.irq_ns = one_time(v);
         else if ( !strcmp(w, "switch") )
