@@ -61,7 +61,7 @@ check-series: ## build after each commit of the series (slow)
 	@$(FORGE) check-series
 
 ##@ Builds (products in build/, logs in build/log/)
-.PHONY: xen xen-debug xen-pristine toolstack toolstack-pristine kernel kernel-6.12 modules workloads artifacts ready
+.PHONY: xen xen-debug xen-pristine toolstack toolstack-pristine kernel kernel-6.12 modules workloads qemu artifacts ready
 xen: ## the hypervisor
 	@$(FORGE) xen release
 
@@ -88,6 +88,9 @@ modules: ## our Linux modules for dom0
 
 workloads: toolstack ## the programs that run in guests and dom0
 	@$(MAKE) -C guest-tests/workloads OUT="$(CURDIR)/build/workloads" WITH_XEN="$(CURDIR)/build/tools"
+
+qemu: ## the emulator that the laboratory boots its machines in
+	@$(FORGE) qemu
 
 artifacts: ## all builds; prints where they are, as JSON
 	@$(FORGE) artifacts
@@ -139,7 +142,7 @@ soak-same: sim sim-pristine ## SEEDS=N traces: tavs that does not boost is credi
 .PHONY: clean distclean
 clean: ## remove what was built; keep downloads
 	@rm -rf build/obj build/xen build/tools build/tools-src build/tools-pristine build/tools-src-pristine \
-	        build/modules build/workloads build/stamps/xen-* \
+	        build/modules build/workloads build/qemu build/qemu-src build/stamps/xen-* build/stamps/qemu.json \
 	        build/stamps/toolstack* build/stamps/module-* build/artifacts.json build/log build/pristine-tree \
 	        build/tree.git/tools-src.index build/tree.git/tools-src-pristine.index build/tree.git/pristine-tree.index
 

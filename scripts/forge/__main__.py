@@ -11,7 +11,8 @@ import sys
 if sys.version_info < (3, 11):
     sys.exit(f"error: Python 3.11 or newer is needed, this is {sys.version.split()[0]} (make PYTHON=python3.12 ...)")
 
-from . import artifacts, clean, deps, export, git, kernel, modules, paths, proc, refresh, source, toolstack, tree, xen
+from . import artifacts, clean, deps, export, git, kernel, modules, paths, proc, qemu, refresh, source, stamp
+from . import toolstack, tree, xen
 from .errors import ForgeError
 
 
@@ -78,6 +79,10 @@ def do_modules(args):
     print("\n".join(paths.shown(m) for m in built) or "no modules: tools/linux has none")
 
 
+def do_qemu(_args):
+    print(f"{paths.shown(qemu.build() / qemu.BINARY)}: {stamp.read('qemu')['version']}")
+
+
 def do_artifacts(args):
     print(json.dumps(artifacts.build(args.kind), indent=2))
 
@@ -126,6 +131,8 @@ def parser() -> argparse.ArgumentParser:
     ):
         made = verb(name, function, text)
         made.add_argument("series", nargs="?", default=kernel.DEFAULT, choices=list(kernel.KERNELS))
+    verb("qemu", do_qemu, "build the emulator that the laboratory boots its machines in",
+         "It is Debian bookworm's QEMU with the patches of patches/qemu.")
     made = verb("artifacts", do_artifacts, "build everything and print where it is, as JSON")
     made.add_argument("kind", nargs="*", choices=[*xen.KINDS, []], metavar="KIND",
                       help=f"of the hypervisors only these: {', '.join(xen.KINDS)} (default: all)")

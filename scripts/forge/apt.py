@@ -185,6 +185,17 @@ class Archive:
         return found
 
 
+def in_order(offered, pinned: str = "") -> list[str]:
+    """The pinned version first, if it is offered; then from the newest."""
+    left = set(offered)
+    order = [pinned] if pinned in left else []
+    left -= set(order)
+    while left:
+        order.append(newest(left))
+        left.remove(order[-1])
+    return order
+
+
 def newest(versions) -> str:
     """The highest version by dpkg's order."""
     best = ""

@@ -3,7 +3,7 @@
 
 import json
 
-from . import kernel, modules, paths, stamp, toolstack, tree, xen
+from . import kernel, modules, paths, qemu, stamp, toolstack, tree, xen
 
 
 def build(kinds: list[str] | None = None) -> dict:
@@ -12,6 +12,7 @@ def build(kinds: list[str] | None = None) -> dict:
     hypervisors = {kind: str(xen.build(kind)) for kind in kinds or xen.KINDS}
     tools = toolstack.build()
     ours = modules.build()
+    emulator = qemu.build()
     result = {
         "xen": hypervisors.get("release"),
         "xen_debug": hypervisors.get("debug"),
@@ -20,11 +21,13 @@ def build(kinds: list[str] | None = None) -> dict:
         "kernel": str(kernel.KERNELS[kernel.DEFAULT].dir),
         "vmlinux": str(kernel.KERNELS[kernel.DEFAULT].vmlinux),
         "dom0_modules": [str(m) for m in ours],
+        "qemu": str(emulator),
         "versions": {
             "xen": tree.get().version,
             "kernel": linux["release"],
             "kernel_package": linux["version"],
             "compiler": xen.compiler(),
+            "qemu": stamp.read("qemu")["version"],
         },
     }
     extra = kernel.KERNELS["6.12"]

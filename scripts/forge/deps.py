@@ -12,7 +12,7 @@ PACKAGES = """
     libyajl-dev uuid-dev libncurses-dev libssl-dev zlib1g-dev libbz2-dev liblzma-dev liblzo2-dev
     libaio-dev libglib2.0-dev libpixman-1-dev libelf-dev acpica-tools python3-dev python3-setuptools python3-venv
     debian-archive-keyring cpio busybox-static kmod xz-utils zstd lz4
-    qemu-system-x86
+    meson ninja-build libfdt-dev qemu-system-data seabios
 """.split()
 
 

@@ -53,12 +53,7 @@ def _offered(archive: apt.Archive, kernel: Kernel) -> list[tuple[str, str]]:
             found[match[2]] = match[1]
     if not found:
         raise ForgeError(f"{' and '.join(kernel.suites)} offer no kernel {kernel.series}")
-    order = [kernel.pinned] if kernel.pinned in found else []
-    left = set(found) - set(order)
-    while left:
-        order.append(apt.newest(left))
-        left.remove(order[-1])
-    return [(found[version], version) for version in order]
+    return [(found[version], version) for version in apt.in_order(found, kernel.pinned)]
 
 
 def _packages(archive: apt.Archive, release: str, version: str) -> list[str]:

@@ -22,6 +22,7 @@ TOOLS = BUILD / "tools"              # DESTDIR of the toolstack
 TOOLS_SRC_PRISTINE = BUILD / "tools-src-pristine"
 TOOLS_PRISTINE = BUILD / "tools-pristine"  # the toolstack without our patches, for comparison
 MODULES = BUILD / "modules"
+QEMU = BUILD / "qemu"                # the emulator and its firmware
 
 PATCHES = ROOT / "patches" / "xen-4.20"
 SERIES = PATCHES / "series"

@@ -50,11 +50,8 @@ def _fallback() -> tuple[str, Path]:
     archive = apt.Archive("xen-fallback", "deb-src", FALLBACK_SUITES)
     archive.update()
     listed = {s["Version"] for s in archive.stanzas("showsrc", "--only-source", "xen")}
-    left = {v for v in listed if v.startswith(SERIES_VERSION) and v != PINNED_VERSION}
     tried = []
-    while left:
-        version = apt.newest(left)
-        left.remove(version)
+    for version in apt.in_order(v for v in listed if v.startswith(SERIES_VERSION) and v != PINNED_VERSION):
         try:
             tarball = _download(archive, version)
         except ForgeError as error:

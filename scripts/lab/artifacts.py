@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What `make artifacts` built: hypervisors, toolstack, kernels, modules."""
+"""What `make artifacts` built: hypervisors, toolstack, kernels, modules, emulator."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Artifacts:
     extra_kernels: dict[str, dict[str, str]]
     dom0_modules: list[Path]
     workloads: Path
+    qemu: Path  # a directory: the emulator and its firmware
     versions: dict[str, str]
 
     @classmethod
@@ -30,7 +31,7 @@ class Artifacts:
         """From the JSON object that `make artifacts` prints."""
         return cls(
             **{key: values[key] and Path(values[key]) for key in ("xen", "xen_debug", "xen_pristine")},
-            **{key: Path(values[key]) for key in ("tools", "kernel", "vmlinux")},
+            **{key: Path(values[key]) for key in ("tools", "kernel", "vmlinux", "qemu")},
             extra_kernels=values.get("extra_kernels", {}),
             dom0_modules=[Path(module) for module in values["dom0_modules"]],
             workloads=Path(values.get("workloads", BUILD / "workloads")),

@@ -13,7 +13,6 @@ import calendar
 import contextlib
 import json
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -49,22 +48,14 @@ class Hardware:
 
 @dataclass(frozen=True)
 class Boot:
-    """What the boot loader hands over: files and their command lines."""
+    """The emulator, and what the boot loader hands over: files and their command lines."""
 
+    emulator: Path  # a directory: QEMU and its firmware
     xen: Path
     xen_args: str
     kernel: Path
     kernel_args: str
     ramdisk: Path
-
-
-def qemu_version() -> str:
-    """The first line of `qemu-system-x86_64 --version`."""
-    qemu = shutil.which("qemu-system-x86_64")
-    if qemu is None:
-        raise LabError("qemu-system-x86_64 is missing; `make deps` says what to install")
-    return subprocess.run([qemu, "--version"], capture_output=True, text=True,
-                          check=True).stdout.splitlines()[0]
 
 
 def arguments(hardware: Hardware, boot: Boot, interactive: bool = False) -> list[str]:
@@ -81,7 +72,8 @@ def arguments(hardware: Hardware, boot: Boot, interactive: bool = False) -> list
     ]
     modules = (f"{boot.kernel.name} {boot.kernel_args}".replace(",", ",,"), boot.ramdisk.name)
     return [
-        "qemu-system-x86_64",
+        f"./{boot.emulator.name}/qemu-system-x86_64",
+        "-L", boot.emulator.name,
         "-accel", "tcg,thread=single",
         "-cpu", "qemu64,+svm,+npt",
         "-smp", str(hardware.pcpus),
@@ -101,7 +93,7 @@ def arguments(hardware: Hardware, boot: Boot, interactive: bool = False) -> list
 def stage(boot: Boot, directory: Path) -> None:
     """Links the boot files into the run's directory under their own names."""
     directory.mkdir(parents=True, exist_ok=True)
-    for file in (boot.xen, boot.kernel, boot.ramdisk):
+    for file in (boot.emulator, boot.xen, boot.kernel, boot.ramdisk):
         link = directory / file.name
         link.unlink(missing_ok=True)
         link.symlink_to(file.resolve())

@@ -57,7 +57,7 @@ def prepare(
     """Makes what QEMU needs in `workdir`.
 
     Two runs with the same fingerprint give the same bytes: it covers every
-    byte that the machine boots, QEMU's command line and QEMU's version.  With
+    byte that the machine boots, QEMU's command line, QEMU and its firmware.  With
     `trace_kb`, Xen's trace buffers have that size for each pCPU, and are kept.
     """
     built = Artifacts.of(artifacts)
@@ -66,6 +66,7 @@ def prepare(
     contents = image.dom0_image(scenario, policy, seed, built, mode, trace_kb)
     ramdisk.write_bytes(contents)
     boot = machine.Boot(
+        emulator=built.qemu,
         xen=built.hypervisor(policy.hypervisor),
         xen_args=_xen_args(scenario, policy),
         kernel=built.vmlinux,
@@ -81,7 +82,7 @@ def prepare(
         "vmlinux": _sha256(boot.kernel.read_bytes()),
         "ramdisk": _sha256(contents),
         "command": _sha256("\0".join(command).encode()),
-        "qemu": _sha256(machine.qemu_version().encode()),
+        "qemu": _sha256(b"".join(p.read_bytes() for p in sorted(boot.emulator.iterdir()))),
     }
     fingerprint = _sha256(json.dumps(inputs, sort_keys=True).encode())
     return Prepared(scenario, policy, seed, workdir / "machine", command, fingerprint, inputs)

@@ -61,8 +61,7 @@ def rundir(out: Path, scenario: str, policy: str, seed: int) -> Path:
 
 def run_job(job: Job, cache: Cache, tell) -> Outcome:
     """One run, start to end; never raises LabError: a failed run is an incomplete result."""
-    from . import machine  # imported late: listing scenarios needs no machine
-    from . import run as machine_run
+    from . import run as machine_run  # imported late: listing scenarios needs no machine
 
     started = time.monotonic()
     job.rundir.mkdir(parents=True, exist_ok=True)
@@ -77,7 +76,6 @@ def run_job(job: Job, cache: Cache, tell) -> Outcome:
             prepared = machine_run.prepare(job.scenario, job.policy, job.seed, job.artifacts, Path(workdir),
                                             trace_kb=job.trace_kb)
             known |= {"fingerprint": prepared.fingerprint, "inputs": prepared.inputs}
-            known["versions"] = {**known["versions"], "qemu": machine.qemu_version()}
             log.append(f"fingerprint {prepared.fingerprint}, prepared in {time.monotonic() - started:.1f} s")
             cached = not job.fresh and cache.restore(prepared.fingerprint, job.rundir)
             if not cached:

@@ -103,6 +103,15 @@ def test_latencies_match_upstream(scheduler, tmp_path, tmp_path_factory):
     assert mixed["mean_ns"] == pytest.approx(mixed_upstream["mean_ns"], rel=0.25)
 
 
+def test_guests_survive_being_moved(tmp_path, tmp_path_factory):
+    """Without patches/qemu the emulator delivers interrupts to a PVH guest twice, and Linux panics."""
+    (outcome,) = measure([(scenario.find("moves"), policy.load()["tavs-debug"])], tmp_path, tmp_path_factory)
+    assert outcome.run["complete"], outcome.run["error"]
+    assert all(client["whole"]["n"] == 20 and client["whole"]["lost"] == 0 for client in outcome.run["clients"])
+    assert {hog["guest"] for hog in outcome.run["hogs"]} == {"pv1", "pvh1"}
+    assert not COMPLAINT.search((workers.rundir(tmp_path, "moves", "tavs-debug", 1) / "serial.log").read_text())
+
+
 MINIMAL = """
 title = "one guest"
 limit_s = {limit}

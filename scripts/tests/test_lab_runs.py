@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab import cli, machine, paths, policy, report, results, runs, scenario, trace, workers
+from lab import cli, paths, policy, report, results, runs, scenario, trace, workers
 from lab import run as machine_run
 from lab.cache import Cache
 from lab.errors import LabError
@@ -65,8 +65,7 @@ def fake(tmp_path, monkeypatch):
     one = FakeMachine(tmp_path)
     monkeypatch.setattr(machine_run, "prepare", one.prepare)
     monkeypatch.setattr(machine_run, "execute", one.execute)
-    monkeypatch.setattr(machine, "qemu_version", lambda: "QEMU 0.test")
-    monkeypatch.setattr(paths, "load_artifacts", lambda: {"versions": {"xen": "4.20.test"}})
+    monkeypatch.setattr(paths, "load_artifacts", lambda: {"versions": {"xen": "4.20.test", "qemu": "0.test"}})
     monkeypatch.setattr(workers, "BUILD", tmp_path / "build")
     monkeypatch.setattr(Cache.__init__, "__defaults__", (tmp_path / "cache",))
     monkeypatch.setattr(workers, "GRACE_S", 5)
@@ -86,7 +85,7 @@ def test_runs_side_by_side_leave_what_they_should(fake, tmp_path, capsys):
         directory = out / one / chosen / f"seed-{seed}"
         assert sorted(p.name for p in directory.iterdir()) == ["raw", "results.json", "run.log", "serial.log"]
         (run,) = results.load(directory / "results.json")
-        assert run["complete"] and run["ran"]["versions"] == {"kernel": "6.1.0-test", "qemu": "QEMU 0.test", "xen": "4.20.3"}
+        assert run["complete"] and run["ran"]["versions"] == {"kernel": "6.1.0-test", "qemu": "0.test", "xen": "4.20.3"}
     every = results.load(out / "results.json")
     assert [results.label(r) for r in every] == ["mixed/credit/seed-1", "mixed/tavs/seed-1", "io/credit/seed-1", "io/tavs/seed-1"]
     screen = capsys.readouterr()
