@@ -50,6 +50,11 @@ def sim():
     return OUT / "sched-sim"
 
 
+def mutant(name):
+    make(f"{OUT.resolve()}/mutants/{name}/sched-sim")
+    return OUT / "mutants" / name / "sched-sim"
+
+
 def scenario(name):
     return str(SOURCE / "scenarios" / f"{name}.sim")
 
@@ -150,11 +155,10 @@ def test_another_scheduler_leaves_another_trace(sim):
     assert "traces differ" in text
 
 
-@pytest.mark.parametrize("mutant", sorted(MUTANTS))
-def test_a_broken_scheduler_is_caught(sim, mutant):
-    make(f"{OUT.resolve()}/mutants/{mutant}/sched-sim")
-    program = OUT / "mutants" / mutant / "sched-sim"
-    how, words = MUTANTS[mutant]
+@pytest.mark.parametrize("name", sorted(MUTANTS))
+def test_a_broken_scheduler_is_caught(sim, name):
+    program = mutant(name)
+    how, words = MUTANTS[name]
     if how.startswith("explore"):
         explore, *io = how.split()
         boot = EAGER if io else "sched=credit"
@@ -299,12 +303,11 @@ def test_a_turn_that_began_with_credit_is_run_to_its_end(sim, name):
     assert all(light_guests(sim, name, seed) <= 1.2 for seed in (1, 2, 3))
 
 
-@pytest.mark.parametrize("mutant, name", [("cut-turn", "interrupted"), ("cut-turn", "interrupted-writer"),
-                                          ("lost-turn", "interrupted-writer")])
-def test_a_turn_that_is_cut_short_is_caught(sim, mutant, name):
+@pytest.mark.parametrize("how, name", [("cut", "interrupted"), ("cut", "interrupted-writer"),
+                                       ("lost", "interrupted-writer")])
+def test_a_turn_that_is_cut_short_is_caught(sim, how, name):
     """UNIT_TURN of sched_tavs.c: never set; or not looked at where nobody is boosted."""
-    make(f"{OUT.resolve()}/mutants/tavs-{mutant}/sched-sim")
-    program = OUT / f"mutants/tavs-{mutant}/sched-sim"
+    program = mutant(f"tavs-{how}-turn")
     assert all(light_guests(program, name, seed) > 1.2 for seed in (1, 2, 3))
 
 
@@ -408,6 +411,33 @@ def test_a_quick_block_is_there_before_its_reader_sleeps(sim):
     text = call(sim, "run", scenario("reads"), "--boot", "sched=tavs tavs=pbratio=0")
     switches = int(re.search(r"^d1 .* (\d+)$", text, re.M)[1])
     assert switches > latency(text, "r")["n"]
+
+
+def reads(program, name, seed):
+    """How many blocks were read, and how often the reader's guest switched address spaces."""
+    text = call(program, "run", scenario(name), "--seed", str(seed))
+    got = latency(text, "r")["n"], int(re.search(r"^d1 .* (\d+)$", text, re.M)[1])
+    print(f"{program}: {name}, seed {seed}: {got[0]} reads, {got[1]} switches")
+    return got
+
+
+def test_a_block_that_nobody_is_told_of_boosts(sim):
+    """Behind another's, which was not worth a boost, it would wait for the guest's turn."""
+    assert all(reads(sim, "unheard", seed)[0] > 6000 for seed in (1, 2, 3))
+    broken = mutant("block-unheard")
+    assert all(reads(broken, "unheard", seed)[0] < 4000 for seed in (1, 2, 3))
+
+
+def test_a_driver_domain_is_not_taken_from_its_work(sim):
+    """Who asks it then does not notify it, and waits until it has the pCPU again by itself."""
+    for seed in (1, 2, 3):
+        n, switches = reads(sim, "awake", seed)
+        assert n > 58000 and switches < 1200
+    for name in ("tavs-idle-work", "tavs-work-last"):
+        broken = mutant(name)
+        for seed in (1, 2, 3):
+            n, switches = reads(broken, "awake", seed)
+            assert n < 56000 and switches > 1600
 
 
 def test_a_reply_does_not_wait_for_its_server_to_sleep(sim):

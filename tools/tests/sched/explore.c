@@ -213,7 +213,8 @@ static void give_tasks(struct gvcpu *gv, struct link *l, uint64_t r)
 /*
  * With explore_opt.io each guest also has I/O, which is what there is to be
  * boosted for: it answers packets, or reads blocks, whose pages are mapped for
- * it, or stay mapped, or are copied.
+ * it, or stay mapped, or are copied. Half of them through a ring that saves
+ * notifications.
  */
 static void add_io(struct gvcpu *gv, struct link *l, uint64_t r)
 {
@@ -225,6 +226,9 @@ static void add_io(struct gvcpu *gv, struct link *l, uint64_t r)
     bool block = r & 4;
     struct task *guest = guest_task(gv, "io", 50),
                 *back = guest_task(dom0, "back", block ? 0 : 50);
+
+    if ( r & 64 )
+        guest_ring(l, 1, NULL);
 
     if ( !block )
     {

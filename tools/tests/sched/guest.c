@@ -127,23 +127,15 @@ void guest_message(struct link *l, unsigned int to)
     }
 }
 
-/* A guest notifies the other end of its link: as evtchn_send(). */
-static void send(struct link *l, unsigned int to, bool message)
+static unsigned int my_end(const struct task *t, const struct link *l)
 {
-    struct domain *d = l->end[!to]->v->domain, *peer;
-    struct evtchn *chn = &d->evtchn[l->port[!to]];
+    return l->end[1] == t->gv && !(l->end[0] == t->gv);
+}
 
-    evtchn_read_lock(chn);
-    if ( chn->state == ECS_INTERDOMAIN )
-    {
-        peer = chn->u.interdomain.remote_dom;
-        l->waiting[to] += message;
-        tavs_event_send(d, chn);
-        chn = &peer->evtchn[chn->u.interdomain.remote_port];
-        evtchn_port_set_pending(peer, chn->notify_vcpu_id, chn);
-        chn = &d->evtchn[l->port[!to]];
-    }
-    evtchn_read_unlock(chn);
+/* Between tasks of one vCPU: no event channel, and all at end 0. */
+static bool is_local(const struct link *l)
+{
+    return l->end[0] == l->end[1];
 }
 
 /* ---- grants and packets ------------------------------------------------ */
@@ -247,10 +239,10 @@ struct link *guest_link(const char *name, struct gvcpu *a, struct gvcpu *b)
     strlcpy(l->name, name, sizeof(l->name));
     l->end[0] = a;
     l->end[1] = b;
-    for ( i = 0; i < 2; i++ )
+    for ( i = 0; i < 2 && a != b; i++ )
         l->port[i] = new_port(l->end[i]->v->domain, ECS_INTERDOMAIN,
                               l->end[i]->v);
-    for ( i = 0; i < 2; i++ )
+    for ( i = 0; i < 2 && a != b; i++ )
     {
         struct evtchn *chn =
             &l->end[i]->v->domain->evtchn[l->port[i]];
@@ -264,6 +256,16 @@ struct link *guest_link(const char *name, struct gvcpu *a, struct gvcpu *b)
     l->samples = xmalloc_array(uint64_t, l->room);
 
     return l;
+}
+
+void guest_ring(struct link *l, unsigned int front, struct link *ring)
+{
+    unsigned int i;
+
+    l->ring = ring ?: l;
+    l->front = front;
+    for ( i = 0; i < 2; i++ )
+        l->end[i]->rings[l->port[i]] = l;
 }
 
 static void link_asked(struct link *l)
@@ -371,6 +373,7 @@ struct task *guest_task(struct gvcpu *gv, const char *name,
     strlcpy(t->name, name, sizeof(t->name));
     t->gv = gv;
     t->asid = asid;
+    t->weight = NICE_0_WEIGHT;
     t->vruntime = gv->min_vruntime;
     *gv->tasks_tail = t;
     gv->tasks_tail = &t->next;
@@ -382,10 +385,10 @@ struct task *guest_task(struct gvcpu *gv, const char *name,
 
 /*
  * Linux' CFS, with the constants of 6.1 for one CPU (kernel/sched/fair.c); for
- * 2, 4 and 8 CPUs they are 2, 3 and 4 times as large. All tasks have nice 0.
+ * 2, 4 and 8 CPUs they are 2, 3 and 4 times as large.
  *
- * A task's vruntime is the time for which it was current. That goes on while
- * its vCPU is queued: Debian's kernels are built without
+ * A task's vruntime is the time for which it was current, by its weight. That
+ * goes on while its vCPU is queued: Debian's kernels are built without
  * CONFIG_PARAVIRT_TIME_ACCOUNTING.
  */
 #define SCHED_LATENCY       MILLISECS(6)    /* each ready task runs once in it */
@@ -395,6 +398,12 @@ struct task *guest_task(struct gvcpu *gv, const char *name,
 static s_time_t scaled(const struct gvcpu *gv, s_time_t time)
 {
     return time * fls(min(gv->v->domain->max_vcpus, 8U));
+}
+
+/* Time that a task uses, as its vruntime counts it. */
+static s_time_t weighed(const struct task *t, s_time_t time)
+{
+    return time * NICE_0_WEIGHT / t->weight;
 }
 
 /* The ready task that ran least, but for `without`. */
@@ -419,13 +428,14 @@ static bool others_ready(const struct gvcpu *gv)
 /* How long the current task may go on beside others, since it was chosen. */
 static s_time_t slice(const struct gvcpu *gv)
 {
-    unsigned int ready = 0;
+    s_time_t sum = gv->cur->weight;
     const struct task *t;
 
     for ( t = gv->tasks; t; t = t->next )
-        ready += t->state == TASK_READY;
+        if ( t != gv->cur && t->state == TASK_READY )
+            sum += t->weight;
 
-    return max(scaled(gv, SCHED_LATENCY) / max(ready, 1U),
+    return max(scaled(gv, SCHED_LATENCY) * gv->cur->weight / sum,
                scaled(gv, MIN_GRANULARITY));
 }
 
@@ -437,7 +447,7 @@ static void charge(struct gvcpu *gv)
 
     if ( gv->cur )
     {
-        gv->cur->vruntime += sim_now - gv->charged;
+        gv->cur->vruntime += weighed(gv->cur, sim_now - gv->charged);
         least = gv->cur->vruntime;
     }
     gv->charged = sim_now;
@@ -451,11 +461,6 @@ static void choose(struct gvcpu *gv, struct task *t)
 {
     gv->cur = t;
     gv->chosen = sim_now;
-}
-
-static unsigned int my_end(const struct task *t, const struct link *l)
-{
-    return l->end[1] == t->gv && !(l->end[0] == t->gv);
 }
 
 static void wake(struct task *t)
@@ -474,7 +479,8 @@ static void wake(struct task *t)
 
     if ( !cur || cur->state != TASK_READY ||
          (gv->costs.wake_preempts &&
-          cur->vruntime - t->vruntime > scaled(gv, WAKEUP_GRANULARITY)) )
+          cur->vruntime - t->vruntime >
+          weighed(t, scaled(gv, WAKEUP_GRANULARITY))) )
         gv->resched = true;
 }
 
@@ -500,6 +506,113 @@ static void wake_due(struct gvcpu *gv)
             wake(t);
 }
 
+/* A back end goes to sleep: it looks at its rings once more. */
+static void final_check(struct gvcpu *gv)
+{
+    struct task *t;
+
+    for ( t = gv->tasks; t; t = t->next )
+        if ( t->state == TASK_WAITS && is_due(t) )
+        {
+            const struct link *l = links[t->ops[t->pc].a];
+
+            if ( l->ring && my_end(t, l) != l->front )
+                wake(t);
+        }
+}
+
+/* ---- messages ----------------------------------------------------------- */
+
+/* The link whose messages a task takes, if it takes any. */
+static struct link *served(const struct task *t)
+{
+    unsigned int i;
+
+    for ( i = 0; i < t->nr_ops; i++ )
+        if ( t->ops[i].kind == OP_WAIT || t->ops[i].kind == OP_REPLY )
+            return links[t->ops[i].a];
+
+    return NULL;
+}
+
+/*
+ * Does an end of a ring ask to be notified of the next message? As req_event
+ * and rsp_event do (xen/include/public/io/ring.h): the front end asks in the
+ * handler of its interrupt, having looked at the ring. The back end asks when
+ * it has found the ring empty and goes to sleep: all its tasks together are one
+ * thread.
+ */
+static bool asks(const struct link *ring, unsigned int end)
+{
+    const struct task *t;
+
+    if ( ring->told[end] )
+        return false;
+    if ( end == ring->front )
+        return true;
+
+    for ( t = ring->end[end]->tasks; t; t = t->next )
+        if ( t->state == TASK_READY )
+        {
+            const struct link *l = served(t);
+
+            if ( l && l->ring == ring )
+                return false;
+        }
+
+    return true;
+}
+
+/* The vCPU takes the interrupts of these channels. */
+static void look_at_rings(struct gvcpu *gv, unsigned long ports)
+{
+    unsigned int port;
+
+    for ( port = 0; ports; port++, ports >>= 1 )
+    {
+        struct link *ring = gv->rings[port];
+
+        if ( (ports & 1) && ring )
+            ring->told[ring->end[1] == gv] = false;
+    }
+}
+
+/* A guest notifies the other end of its link: as evtchn_send(). */
+static void send(struct link *l, unsigned int to, bool message)
+{
+    struct domain *d = l->end[!to]->v->domain, *peer;
+    unsigned int port = (l->ring ?: l)->port[!to];
+    struct evtchn *chn = &d->evtchn[port];
+
+    if ( is_local(l) )
+    {
+        l->waiting[0]++;
+        wake_due(l->end[0]);
+        return;
+    }
+
+    /* The guest need not make the hypercall. */
+    if ( l->ring && message && l->end[to] && !asks(l->ring, to) )
+    {
+        l->waiting[to]++;
+        return;
+    }
+
+    evtchn_read_lock(chn);
+    if ( chn->state == ECS_INTERDOMAIN )
+    {
+        peer = chn->u.interdomain.remote_dom;
+        l->waiting[to] += message;
+        if ( l->ring )
+            l->ring->told[to] = true;
+        tavs_event_send(d, chn);
+        chn = &peer->evtchn[chn->u.interdomain.remote_port];
+        evtchn_port_set_pending(peer, chn->notify_vcpu_id, chn);
+        chn = &d->evtchn[port];
+    }
+    evtchn_read_unlock(chn);
+}
+
 /* ---- time passes ------------------------------------------------------- */
 
 s_time_t guest_enter(struct vcpu *v)
@@ -513,6 +626,7 @@ s_time_t guest_enter(struct vcpu *v)
         gv->info.evtchn_upcall_pending = 0;
         if ( gv->ports & (1UL << gv->timer_port) )
             gv->timer = 0;
+        look_at_rings(gv, gv->ports);
         gv->ports = 0;
         gv->upcalls++;
         gv->kernel_ns += gv->costs.irq_ns;
@@ -698,6 +812,11 @@ static bool do_op(struct gvcpu *gv, struct task *t)
         send(l, !my_end(t, l), true);
         return true;
 
+    case OP_CLOCK:
+        link_asked(links[op->a]);
+        next_op(t);
+        return true;
+
     case OP_NOTIFY:
         l = links[op->a];
         next_op(t);
@@ -778,6 +897,8 @@ void guest_act(struct vcpu *v)
 
         if ( !t || gv->resched )
         {
+            if ( t && t->state != TASK_READY )
+                final_check(gv);
             charge(gv);
             t = leftmost(gv, gv->skip ? gv->cur : NULL) ?: leftmost(gv, NULL);
             gv->resched = gv->skip = false;

@@ -17,6 +17,7 @@ enum op_kind {
     OP_WAIT,        /* For a message from link a. */
     OP_SEND,        /* Send one to link a. */
     OP_REQUEST,     /* As OP_SEND, and note the time: a request. */
+    OP_CLOCK,       /* Note the time: of a request that another task sends. */
     OP_REPLY,       /* As OP_WAIT; the request is answered: a sample. */
     OP_NOTIFY,      /* An event by link a, and no message. */
     OP_MAP,         /* A back end maps a page of link a's front end, */
@@ -41,6 +42,9 @@ struct op {
 
 enum task_state { TASK_READY, TASK_SLEEPS, TASK_WAITS, TASK_GONE };
 
+/* Linux' weights: that of nice 0. That of nice -20 is 88761. */
+#define NICE_0_WEIGHT 1024
+
 struct task {
     struct task *next;
     char name[24];
@@ -55,6 +59,7 @@ struct task {
     s_time_t every;             /* OP_EVERY: when it was last. */
     uint64_t ran;               /* All CPU time used. */
     uint64_t rounds;
+    unsigned int weight;        /* NICE_0_WEIGHT, or by scenario. */
     s_time_t vruntime;          /* The ready task with the least runs next. */
 };
 
@@ -65,6 +70,13 @@ struct link {
     struct gvcpu *end[2];
     unsigned int port[2];
     unsigned int waiting[2];    /* Messages for end 0 and 1. */
+    /*
+     * Messages go through a ring that saves notifications, this one's or that
+     * of another link with the same ends; NULL: each message is an event.
+     */
+    struct link *ring;
+    unsigned int front;         /* The end that is the front end. */
+    bool told[2];               /* It was notified and has not looked since. */
     /* What one end, the driver domain, has mapped of the other. */
     spinlock_t grant_lock;
     bool mapped, readonly, wanted;
@@ -85,6 +97,8 @@ struct guest_costs {
     bool wake_preempts;         /* CFS; false: not before a slice is over. */
 };
 
+#define GUEST_PORTS 64
+
 struct gvcpu {
     struct vcpu *v;
     vcpu_info_t info;
@@ -100,6 +114,7 @@ struct gvcpu {
     s_time_t chosen;            /* When cur was. */
     bool skip;                  /* Whoever is next, not cur. */
     unsigned long ports;        /* Pending event channels. */
+    struct link *rings[GUEST_PORTS]; /* Whose a port is. */
     unsigned int timer_port;
     struct xen_tavs_ring *ring; /* Of a driver domain, in its vCPU 0. */
     uint64_t switches, upcalls, cr3_switches;
@@ -117,8 +132,6 @@ struct gvcpu {
         uint64_t earned;            /* The same times permille. */
     } budget;
 };
-
-#define GUEST_PORTS 64
 
 static inline struct gvcpu *guest_of(const struct vcpu *v)
 {
@@ -140,6 +153,8 @@ void guest_default_costs(struct guest_costs *costs);
 struct task *guest_task(struct gvcpu *gv, const char *name,
                         unsigned long asid);
 struct link *guest_link(const char *name, struct gvcpu *a, struct gvcpu *b);
+/* Its messages go through a ring, if it has none of its own that of another. */
+void guest_ring(struct link *l, unsigned int front, struct link *ring);
 /* An interrupt: a message to an end of a link comes from nowhere. */
 void guest_message(struct link *l, unsigned int to);
 

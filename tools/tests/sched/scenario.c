@@ -8,7 +8,13 @@
  *   warmup 3s
  *   domain d1 vcpus=1 weight=256 cap=0 pin=0 wake=cfs tick=4ms
  *   link c1 dom0.0 d1.0
+ *   ring r d1.0 dom0.0
  *   task d1.0 echo asid=1 start=0s : wait c1; run 20us; send c1
+ *
+ * Each message of a link is an event. A ring, from a front end to a back end,
+ * saves notifications; `ring s d1 dom0 r` shares r's ring and event channel:
+ * other requests to the same device. A link from a vCPU to itself is between
+ * its tasks, without events.
  *
  * The domain named dom0 is domain 0; the others are numbered from 1. A task's
  * program is repeated for ever; its operations, with times as 5us, 1.5ms, 2s
@@ -23,7 +29,7 @@
  *                end's, to write to it     unmap L      unmap it
  *   copyto L     copy to a page of it      copyfrom L   copy from one
  *   packet L udp 7                         tell Xen of a packet for it (or tcp)
- *   notify L     an event, no message
+ *   notify L     an event, no message       clock L      start a clock only
  *   yield        the hypercall              churn A N    load one of N address
  *   exit                                                 spaces from A on
  *   switch       let another task run       exec A N     the same, for good
@@ -291,7 +297,8 @@ void scenario_read(const char *path)
         while ( *p == ' ' || *p == '\t' )
             p++;
         whole = p;
-        if ( !strncmp(p, "link ", 5) || !strncmp(p, "task ", 5) )
+        if ( !strncmp(p, "link ", 5) || !strncmp(p, "ring ", 5) ||
+             !strncmp(p, "task ", 5) )
         {
             keep_for_later(whole);
             continue;
@@ -315,7 +322,7 @@ void scenario_read(const char *path)
             read_domain(p);
         else
             bad("'%s' is none of machine, boot, duration, warmup, domain, "
-                "link, task", w);
+                "link, ring, task", w);
     }
 }
 
@@ -336,28 +343,45 @@ static struct gvcpu *find_vcpu(char *name)
     bad("there is no vCPU %s.%u", name, id);
 }
 
-static void read_link(char *p)
+static struct link *read_link(char *p, char **rest)
 {
     char *name = need(&p, "the link's name");
     struct gvcpu *a = find_vcpu(need(&p, "one end"));
     struct gvcpu *b = find_vcpu(need(&p, "the other end"));
 
-    if ( a == b )
-        bad("a link has two ends");
     if ( scenario_nr_links == ARRAY_SIZE(scenario_links) )
         bad("too many links");
-    scenario_links[scenario_nr_links++] = guest_link(name, a, b);
+    *rest = p;
+
+    return scenario_links[scenario_nr_links++] = guest_link(name, a, b);
 }
 
-static uint64_t find_link(const char *name)
+static struct link *find_link(const char *name)
 {
     unsigned int i;
 
     for ( i = 0; i < scenario_nr_links; i++ )
         if ( !strcmp(scenario_links[i]->name, name) )
-            return scenario_links[i]->id;
+            return scenario_links[i];
 
     bad("there is no link %s", name);
+}
+
+static void read_ring(char *p)
+{
+    struct link *l = read_link(p, &p), *of = NULL;
+    const char *w = word(&p);
+
+    if ( w )
+    {
+        of = find_link(w);
+        if ( of->ring != of || of->end[0] != l->end[0] ||
+             of->end[1] != l->end[1] )
+            bad("%s is no ring between these two", w);
+    }
+    if ( l->end[0] == l->end[1] )
+        bad("a ring has two ends");
+    guest_ring(l, 0, of);
 }
 
 static void read_op(struct task *t, char *p)
@@ -366,6 +390,7 @@ static void read_op(struct task *t, char *p)
         { "run", OP_RUN }, { "sleep", OP_SLEEP }, { "every", OP_EVERY },
         { "runto", OP_RUN_TO }, { "sleepto", OP_SLEEP_TO },
         { "wait", OP_WAIT }, { "send", OP_SEND }, { "request", OP_REQUEST },
+        { "clock", OP_CLOCK },
         { "reply", OP_REPLY }, { "map", OP_MAP }, { "mapro", OP_MAP_RO },
         { "unmap", OP_UNMAP }, { "copyto", OP_COPY_TO },
         { "copyfrom", OP_COPY_FROM }, { "packet", OP_PACKET },
@@ -399,11 +424,11 @@ static void read_op(struct task *t, char *p)
         break;
     case OP_WAIT: case OP_SEND: case OP_REQUEST: case OP_REPLY: case OP_MAP:
     case OP_MAP_RO: case OP_UNMAP: case OP_COPY_TO: case OP_COPY_FROM:
-    case OP_NOTIFY:
-        op.a = find_link(need(&p, "a link"));
+    case OP_NOTIFY: case OP_CLOCK:
+        op.a = find_link(need(&p, "a link"))->id;
         break;
     case OP_PACKET:
-        op.a = find_link(need(&p, "a link"));
+        op.a = find_link(need(&p, "a link"))->id;
         w = need(&p, "udp or tcp");
         if ( strcmp(w, "udp") && strcmp(w, "tcp") )
             bad("'%s' is neither udp nor tcp", w);
@@ -446,6 +471,13 @@ static void read_task(char *p)
         {
             t->state = TASK_SLEEPS;
             t->wakes = one_time(v);
+            continue;
+        }
+        if ( !strcmp(w, "weight") )
+        {
+            t->weight = integer(v);
+            if ( !t->weight || t->weight > 88761 )
+                bad("a task's weight is 1 to 88761");
             continue;
         }
         if ( strcmp(w, "asid") )
@@ -534,6 +566,7 @@ void scenario_create(void)
     struct scenario_domain *s;
     struct scenario_text *t;
     struct vcpu *v;
+    char *rest;
 
     for ( s = scenario_domains; s; s = s->next )
     {
@@ -551,7 +584,9 @@ void scenario_create(void)
     {
         line_nr = t->line;
         if ( t->text[0] == 'l' )
-            read_link(t->text + 5);
+            read_link(t->text + 5, &rest);
+        else if ( t->text[0] == 'r' )
+            read_ring(t->text + 5);
     }
     for ( t = later; t; t = t->next )
     {

@@ -90,6 +90,12 @@ def convert(scenario, origin):
     lines.append(f"warmup {scenario.get('settle_s', 3)}s")
     lines.append(f"duration {scenario.get('duration_s', 35)}s")
     domains, links, tasks, servers = [], [], [], {}
+    rings = {}
+
+    def ring(name, vcpu, device):
+        """What goes to one device of a guest goes through one ring."""
+        first = rings.setdefault((vcpu, device), name)
+        links.append(f"ring {name} {vcpu} dom0" + (f" {first}" if first != name else ""))
 
     def domain(name, table):
         options = [f"{key}={table[key]}" for key in ("vcpus", "weight", "cap", "pin") if table.get(key)]
@@ -116,10 +122,17 @@ def convert(scenario, origin):
                         servers[name, label] = (f"{task} wait %s; run {ECHO_US + work.get('work_us', 0)}us; send %s",
                                                 f"{work.get('proto', 'udp')} {work.get('port', 7)}")
                     case "blkread":
-                        link = f"{name}-{label}"
-                        links.append(f"link {link} {name} dom0")
-                        tasks.append(f"{task} request {link}; reply {link}; run {20 + work.get('work_us', 0)}us")
-                        read = "run 60us" if persistent else f"map {link}; run 60us; unmap {link}"
+                        # A kernel thread of nice -20 sends the request, in the address space of the reader.
+                        link, own = f"{name}-{label}", f"{name}.{(i - 1) % guest.get('vcpus', 1)}"
+                        ring(link, own, work.get("dev", "disk"))
+                        links.append(f"link {link}-q {own} {own}")
+                        tasks.append(f"{task} clock {link}; send {link}-q; reply {link}; "
+                                     f"run {20 + work.get('work_us', 0)}us")
+                        tasks.append(f"task {own} kblockd weight=88761 : wait {link}-q; send {link}")
+                        wait = max((disk.get("latency_us", 0) for disk in guest.get("disk", [])), default=0)
+                        read = "run 60us" + (f"; sleep {wait}us" if wait else "")
+                        if not persistent:
+                            read = f"map {link}; {read}; unmap {link}"
                         tasks.append(f"task dom0 {link} : wait {link}; {read}; send {link}")
                     case "evader":
                         tasks.append(f"{task} runto 10ms 9.6ms; sleepto 10ms 0.6ms")
@@ -138,7 +151,7 @@ def convert(scenario, origin):
         if key not in servers:
             raise Bad(f"{origin}: client {name} has no echo server {key[1]} in {key[0]}")
         server, port = servers[key]
-        links.append(f"link {name} dom0 {key[0]}")
+        ring(name, f"{key[0]}.0", "vif")
         tasks.append(server.replace("%s", name))
         low, high = client.get("think_ms", [100, 500])
         think = f"{low}ms..{high}ms"
