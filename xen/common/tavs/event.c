@@ -273,6 +273,10 @@ void tavs_vcpu_replies(struct vcpu *v)
 {
     struct tavs_vcpu *tv = v->tavs;
 
+    /* Not the first since the last event or switch: all has been said. */
+    if ( tv->replied && tv->tasks.asked && !ACCESS_ONCE(tv->event) )
+        return;
+
     waits_from_here(v);
 
     if ( tv->replied )
