@@ -392,6 +392,12 @@ def test_packets_boost_for_the_port_of_an_io_bound_task(sim, tmp_path):
     assert latency(any_event)["mean"] > 5 * latency(with_ports)["mean"] and latency(any_event)["p99"] > 10
 
 
+def test_a_packet_that_nobody_is_told_of_boosts(sim):
+    """One for port 7 often comes behind one for port 9, which boosted nobody."""
+    text = call(mutant("net-unheard"), "run", scenario("two-ports"))
+    assert latency(text)["mean"] > 10
+
+
 @pytest.mark.skipif(not (ROOT / "xen/common/tavs/block.c").exists(), reason="this tree does not correlate blocks")
 def test_blocks_boost_for_reads_of_an_io_bound_task(sim, tmp_path):
     text, said = explained(sim, tmp_path, "blocks", "sched=tavs", "d1")

@@ -146,7 +146,7 @@ static struct known {
     const char *name;
     unsigned long seen;
     bool strict;
-} known[16];
+} known[24];
 
 static struct known *find_known(const char *name)
 {

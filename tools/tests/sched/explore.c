@@ -397,6 +397,27 @@ static bool someone_is_pinned(void)
     return false;
 }
 
+/* A unit may run on no other pCPU of its pool; it takes a stall to meet it. */
+static bool someone_needs(unsigned int cpu)
+{
+    const struct domain *d;
+    const struct sched_unit *unit;
+    cpumask_t rest;
+
+    if ( !sim_opt.stalls )
+        return false;
+
+    for_each_domain ( d )
+        for_each_sched_unit ( d, unit )
+        {
+            cpumask_andnot(&rest, unit->cpu_hard_affinity, cpumask_of(cpu));
+            if ( !cpumask_intersects(&rest, d->cpupool->cpu_valid) )
+                return check_known("cpupool-remove-affinity");
+        }
+
+    return false;
+}
+
 static void set_global(const struct change *ch)
 {
     struct xen_sysctl_scheduler_op op = {
@@ -581,7 +602,8 @@ static void do_change(const struct change *ch)
                      ch->c & 1 ? cpu : XEN_SYSCTL_CPUPOOL_PAR_ANY);
         break;
     case CH_POOL_REMOVE:
-        if ( removing.active || rtds_here() || null_and_dying() )
+        if ( removing.active || rtds_here() || null_and_dying() ||
+             someone_needs(cpu) )
             break;
         /* A pinned unit stays, on a pCPU that its pool does not have. */
         if ( someone_is_pinned() && check_known("cpupool-remove-pinned") )
@@ -599,7 +621,7 @@ static void do_change(const struct change *ch)
                          d->domain_id, 0);
         break;
     case CH_CPU_DOWN:
-        if ( !cpu || rtds_here() )
+        if ( !cpu || rtds_here() || someone_needs(cpu) )
             break;
         /* If it fails, the scheduler's data is freed, though in use. */
         if ( someone_is_pinned() && check_known("cpu-down-fails") )
