@@ -451,5 +451,12 @@ def test_a_reply_does_not_wait_for_its_server_to_sleep(sim):
     assert latency(text, "c")["p50"] < 0.1      # the server goes on for 0.06 ms behind it
 
 
+def test_a_packet_does_not_wait_for_the_driver_domain_to_sleep(sim):
+    text = call(sim, "run", scenario("deliveries"))
+    assert latency(text, "c")["p50"] < 0.1      # the driver domain goes on for 0.1 ms behind it
+    text = call(mutant("tavs-stays"), "run", scenario("deliveries"))
+    assert latency(text, "c")["p50"] > 0.15
+
+
 def test_unknown_names_are_one_line(sim):
     assert front_end(sim, "run", "nothing") == (1, "error: there is no scenario nothing\n")
