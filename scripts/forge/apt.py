@@ -9,10 +9,11 @@ import os
 import pwd
 import re
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import paths, proc
+from . import paths, proc, stamp
 from .errors import ForgeError
 
 SUITE = re.compile(
@@ -194,6 +195,39 @@ def in_order(offered, pinned: str = "") -> list[str]:
         order.append(newest(left))
         left.remove(order[-1])
     return order
+
+
+def download(what: str, versions: list[str], pinned: str, get) -> tuple[str, dict[str, str]]:
+    """Fetches the first of the versions that can still be had; says which, and {file: SHA-256} in build/download.
+
+    get(version, directory) fetches one; a version that is not the pinned one is fetched with a warning.
+    """
+    paths.DOWNLOAD.mkdir(parents=True, exist_ok=True)
+    tried = []
+    for version in versions:
+        if pinned and version != pinned:
+            proc.say(f"WARNING: not {what} {pinned}, which is gone from the archive, but {version}.")
+        with tempfile.TemporaryDirectory(prefix="incoming-", dir=paths.DOWNLOAD) as incoming:
+            try:
+                get(version, Path(incoming))
+            except ForgeError as error:
+                tried.append(f"{version}: {error.details.splitlines()[-1] if error.details else error.message}")
+                continue
+            files = {}
+            for file in sorted(p for p in Path(incoming).iterdir() if p.is_file()):
+                files[file.name] = stamp.file_hash(file)
+                file.replace(paths.DOWNLOAD / file.name)
+            return version, files
+    raise ForgeError(f"no {what} can be fetched", "\n".join(tried))
+
+
+def unchanged(files: dict[str, str]) -> list[Path]:
+    """What download() fetched, as long as it is what it was."""
+    for name, sha256 in files.items():
+        if stamp.file_hash(paths.DOWNLOAD / name) != sha256:
+            (paths.DOWNLOAD / name).unlink()
+            raise ForgeError(f"{name} has changed since it was downloaded; it is deleted: run this again")
+    return [paths.DOWNLOAD / name for name in files]
 
 
 def newest(versions) -> str:

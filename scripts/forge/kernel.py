@@ -43,8 +43,8 @@ KERNELS = {
 }
 
 
-def _offered(archive: apt.Archive, kernel: Kernel) -> list[tuple[str, str]]:
-    """(release, package version) pairs: the pinned one first, then from the newest."""
+def _offered(archive: apt.Archive, kernel: Kernel) -> dict[str, str]:
+    """The releases, by the version of their packages."""
     pattern = re.compile(rf"linux-image-({re.escape(kernel.series)}\.\S+-amd64) \(= (\S+?)\)")
     found = {}
     for stanza in archive.stanzas("show", "linux-image-amd64"):
@@ -53,7 +53,7 @@ def _offered(archive: apt.Archive, kernel: Kernel) -> list[tuple[str, str]]:
             found[match[2]] = match[1]
     if not found:
         raise ForgeError(f"{' and '.join(kernel.suites)} offer no kernel {kernel.series}")
-    return [(found[version], version) for version in apt.in_order(found, kernel.pinned)]
+    return found
 
 
 def _packages(archive: apt.Archive, release: str, version: str) -> list[str]:
@@ -72,25 +72,14 @@ def _download(kernel: Kernel) -> dict:
         return noted
     archive = apt.Archive(kernel.stamp, "deb", list(kernel.suites))
     archive.update()
-    incoming = paths.DOWNLOAD / f"incoming-{kernel.series}"
-    tried = []
-    for release, version in _offered(archive, kernel):
-        if kernel.pinned and version != kernel.pinned:
-            proc.say(f"WARNING: not kernel {kernel.pinned}, which is gone from the archive, but {version}.")
-        shutil.rmtree(incoming, ignore_errors=True)
-        try:
-            archive.get(f"download kernel {release}", "download", *_packages(archive, release, version), cwd=incoming)
-            break
-        except ForgeError as error:
-            tried.append(f"{version}: {error.details.splitlines()[-1] if error.details else error.message}")
-    else:
-        raise ForgeError(f"no kernel {kernel.series} can be fetched", "\n".join(tried))
-    files = {}
-    for package in sorted(incoming.glob("*.deb")):
-        files[package.name] = stamp.file_hash(package)
-        package.replace(paths.DOWNLOAD / package.name)
-    shutil.rmtree(incoming)
-    stamp.write(name, stamp.key_of(files), release=release, version=version, files=files)
+    releases = _offered(archive, kernel)
+
+    def get(version: str, incoming: Path) -> None:
+        release = releases[version]
+        archive.get(f"download kernel {release}", "download", *_packages(archive, release, version), cwd=incoming)
+
+    version, files = apt.download(f"kernel {kernel.series}", apt.in_order(releases, kernel.pinned), kernel.pinned, get)
+    stamp.write(name, stamp.key_of(files), release=releases[version], version=version, files=files)
     return stamp.read(name)
 
 
@@ -116,12 +105,9 @@ def get(series: str = DEFAULT) -> dict:
     if not stamp.fresh(kernel.stamp, key, kernel.dir, kernel.vmlinux):
         new = kernel.dir.with_name(kernel.dir.name + ".new")
         shutil.rmtree(new, ignore_errors=True)
-        for name, sha256 in noted["files"].items():
-            if stamp.file_hash(paths.DOWNLOAD / name) != sha256:
-                (paths.DOWNLOAD / name).unlink()
-                raise ForgeError(f"{name} has changed since it was downloaded; it is deleted: run this again")
-            proc.say(f"unpack {name}")
-            proc.capture(["dpkg-deb", "-x", paths.DOWNLOAD / name, new])
+        for package in apt.unchanged(noted["files"]):
+            proc.say(f"unpack {package.name}")
+            proc.capture(["dpkg-deb", "-x", package, new])
         release = noted["release"]
         depmod = shutil.which("depmod") or "/usr/sbin/depmod"
         proc.capture([depmod, "-b", new, release])

@@ -9,7 +9,6 @@ import shutil
 from pathlib import Path
 
 from . import apt, paths, proc, stamp, xen
-from .errors import ForgeError
 
 PINNED_VERSION = "1:7.2+dfsg-7+deb12u18"
 SUITES = ["bookworm", "bookworm-security"]
@@ -28,25 +27,12 @@ def _download() -> dict:
         return noted
     archive = apt.Archive("qemu", "deb-src", SUITES)
     archive.update()
-    incoming = paths.DOWNLOAD / "incoming-qemu"
-    tried = []
-    offered = {s["Version"] for s in archive.stanzas("showsrc", "--only-source", "qemu")}
-    for version in apt.in_order(offered, PINNED_VERSION):
-        if version != PINNED_VERSION:
-            proc.say(f"WARNING: not QEMU {PINNED_VERSION}, which is gone from the archive, but {version}.")
-        shutil.rmtree(incoming, ignore_errors=True)
-        try:
-            archive.get(f"download qemu {version}", "source", "--download-only", f"qemu={version}", cwd=incoming)
-            break
-        except ForgeError as error:
-            tried.append(f"{version}: {error.details.splitlines()[-1] if error.details else error.message}")
-    else:
-        raise ForgeError("no source of QEMU can be fetched", "\n".join(tried))
-    files = {}
-    for part in sorted(incoming.iterdir()):
-        files[part.name] = stamp.file_hash(part)
-        part.replace(paths.DOWNLOAD / part.name)
-    shutil.rmtree(incoming)
+    offered = apt.in_order((s["Version"] for s in archive.stanzas("showsrc", "--only-source", "qemu")), PINNED_VERSION)
+
+    def get(version: str, incoming: Path) -> None:
+        archive.get(f"download qemu {version}", "source", "--download-only", f"qemu={version}", cwd=incoming)
+
+    version, files = apt.download("source of QEMU", offered, PINNED_VERSION, get)
     stamp.write("qemu-download", stamp.key_of(files), version=version, files=files)
     return stamp.read("qemu-download")
 
@@ -55,13 +41,9 @@ def _unpack(noted: dict, work: Path) -> Path:
     """Debian's source with our patches; returns its directory."""
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    for name, sha256 in noted["files"].items():
-        if stamp.file_hash(paths.DOWNLOAD / name) != sha256:
-            (paths.DOWNLOAD / name).unlink()
-            raise ForgeError(f"{name} has changed since it was downloaded; it is deleted: run this again")
-    (dsc,) = (name for name in noted["files"] if name.endswith(".dsc"))
+    (dsc,) = (file for file in apt.unchanged(noted["files"]) if file.suffix == ".dsc")
     src = work / "src"
-    proc.logged("unpack qemu", ["dpkg-source", "--no-copy", "-x", paths.DOWNLOAD / dsc, src], env=proc.clean_env())
+    proc.logged("unpack qemu", ["dpkg-source", "--no-copy", "-x", dsc, src], env=proc.clean_env())
     for patch in sorted(PATCHES.glob("*.patch")):
         proc.capture(["patch", "-p1", "--fuzz=0", "-i", patch], cwd=src)
     return src

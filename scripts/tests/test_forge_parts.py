@@ -176,6 +176,36 @@ def test_a_stamp_holds_for_its_key_and_while_the_product_exists(tmp_path, monkey
     assert not stamp.fresh("x", "key", product)
 
 
+def test_the_pinned_version_is_fetched_first_and_another_if_it_is_gone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(apt.paths, "DOWNLOAD", tmp_path / "download")
+    offered = apt.in_order(["1.2-1", "1.10-1", "1.9-1"], "1.9-1")
+    assert offered == ["1.9-1", "1.10-1", "1.2-1"]
+    gone = set()
+
+    def get(version, directory):
+        (directory / "half").touch()
+        if version in gone:
+            raise ForgeError("404", "apt said\nnot found")
+        (directory / f"p_{version}.deb").write_text(version)
+
+    assert apt.download("p", offered, "1.9-1", get)[0] == "1.9-1"
+    assert capsys.readouterr().err == ""
+    gone = {"1.9-1"}
+    version, files = apt.download("p", offered, "1.9-1", get)
+    assert version == "1.10-1" and "WARNING: not p 1.9-1" in capsys.readouterr().err
+    (tmp_path / "download/half").unlink()
+    del files["half"]
+    assert apt.unchanged(files) == [tmp_path / "download/p_1.10-1.deb"]
+    (tmp_path / "download/p_1.10-1.deb").write_text("tampered")
+    with pytest.raises(ForgeError, match="has changed since"):
+        apt.unchanged(files)
+    assert sorted(p.name for p in (tmp_path / "download").iterdir()) == ["p_1.9-1.deb"]
+    gone = set(offered)
+    with pytest.raises(ForgeError) as caught:
+        apt.download("p", offered, "1.9-1", get)
+    assert caught.value.details.splitlines() == [f"{v}: not found" for v in offered]
+
+
 def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypatch):
     monkeypatch.setattr(deps, "PACKAGES", ["dpkg", "no-such-package-at-all"])
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -193,7 +223,7 @@ def forge(*words, **env):
 def test_help_of_each_verb_teaches():
     verbs = [line.split()[0] for line in forge("--help").stdout.split("VERB\n")[1].split("\n\n")[0].splitlines()
              if line.startswith("    ") and not line.startswith("     ")]
-    assert {"deps", "source", "tree", "refresh", "export", "xen", "toolstack", "kernel", "artifacts"} <= set(verbs)
+    assert {"deps", "source", "tree", "refresh", "export", "xen", "toolstack", "kernel", "qemu", "artifacts"} <= set(verbs)
     for verb in verbs:
         done = forge(verb, "--help")
         assert done.returncode == 0 and len(done.stdout.splitlines()) > 3
