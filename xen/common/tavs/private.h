@@ -273,7 +273,8 @@ static inline bool tavs_vcpu_wants_boost(const struct vcpu *v)
 /*
  * An event for v has become pending `at` a time: let the scheduler, if it is
  * tavs, decide whether v goes ahead.  `reason` is what a boost would be for; of
- * a driver domain it is TAVS_REASON_DRIVER.  Takes the schedule lock.
+ * a driver domain it is TAVS_REASON_DRIVER.  Takes the schedule lock.  For a
+ * packet a driver domain that is current is then asked to make way.
  */
 void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at);
 
