@@ -28,6 +28,9 @@ MUTANTS = {
     "tavs-unpaid-boost": ("explore --io", "was boosted for"),
     "tavs-uncapped-boost": ("explore --io", "was boosted for"),
     "tavs-unearned-renewal": ("explore --io", "was boosted for"),
+    "tavs-lost-timer": ("explore --io", "was not told that its timer expired"),
+    "tavs-late-timer": ("explore --io", "was not told that its timer expired"),
+    "tavs-never-timer": ("ticks-boosted", "was not told that its timer expired"),
 }
 EAGER = "sched=tavs tavs=threshold=0,negative=0"     # boosts often
 
@@ -162,7 +165,7 @@ def test_a_broken_scheduler_is_caught(sim, name):
     if how.startswith("explore"):
         explore, *io = how.split()
         boot = EAGER if io else "sched=credit"
-        text = call(program, "soak", *io, "--boot", boot, "--seeds", "200", "--max-failures", "1", status=3)
+        text = call(program, "soak", *io, "--boot", boot, "--seeds", "1000", "--max-failures", "1", status=3)
         # The failure comes with a replay that fails in the same way.
         only = re.search(r"--seed (\d+) --only ([\d,]+)( --no-preempt)?", text)
         replay = call(program, explore, *io, "--boot", boot, "--seed", only[1], "--only", only[2],
@@ -456,6 +459,18 @@ def test_a_packet_does_not_wait_for_the_driver_domain_to_sleep(sim):
     assert latency(text, "c")["p50"] < 0.1      # the driver domain goes on for 0.1 ms behind it
     text = call(mutant("tavs-stays"), "run", scenario("deliveries"))
     assert latency(text, "c")["p50"] > 0.15
+
+
+def test_a_boost_does_not_begin_with_a_tick(sim, tmp_path):
+    """The tick takes the guest 30 us, and is due whenever it is boosted.  TCP sets timers that count ticks."""
+    tcp = tmp_path / "tcp.sim"
+    tcp.write_text(Path(scenario("ticks")).read_text().replace("packet c1 udp 7", "packet c1 tcp 7"))
+    later, first, counted = (latency(call(sim, "run", file, "--boot", boot))["p50"]
+                             for file, boot in ((scenario("ticks"), "sched=tavs"),
+                                                (scenario("ticks"), "sched=tavs tavs=timers=0"),
+                                                (tcp, "sched=tavs")))
+    print(later, first, counted)
+    assert first - later == pytest.approx(0.030, abs=0.002) and counted == first
 
 
 def test_unknown_names_are_one_line(sim):

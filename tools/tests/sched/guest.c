@@ -108,6 +108,18 @@ void send_timer_event(struct vcpu *v)
     }
 }
 
+/* How long ago did its timer expire, if it has not been told? */
+s_time_t guest_missed_timer(const struct vcpu *v)
+{
+    const struct gvcpu *gv = guest_of(v);
+
+    if ( !gv->timer || timer_is_active(&v->singleshot_timer) ||
+         (gv->ports & (1UL << gv->timer_port)) )
+        return 0;
+
+    return sim_now - gv->timer;
+}
+
 void guest_message(struct link *l, unsigned int to)
 {
     struct gvcpu *gv = l->end[to];
@@ -625,7 +637,10 @@ s_time_t guest_enter(struct vcpu *v)
     {
         gv->info.evtchn_upcall_pending = 0;
         if ( gv->ports & (1UL << gv->timer_port) )
+        {
             gv->timer = 0;
+            gv->kernel_ns += gv->costs.timer_ns;
+        }
         look_at_rings(gv, gv->ports);
         gv->ports = 0;
         gv->upcalls++;
@@ -684,6 +699,10 @@ static void program_timer(struct gvcpu *gv)
 {
     s_time_t next = STIME_MAX;
     const struct task *t;
+
+    /* Its interrupt is still to come. */
+    if ( gv->timer && gv->timer <= sim_now )
+        return;
 
     for ( t = gv->tasks; t; t = t->next )
         if ( t->state == TASK_SLEEPS )
@@ -927,7 +946,7 @@ void guest_act(struct vcpu *v)
             choose(gv, t);
         }
 
-        if ( gv->costs.tick_ns && gv->timer <= sim_now )
+        if ( gv->costs.tick_ns && !gv->timer )
             program_timer(gv);
 
         if ( !do_op(gv, t) )

@@ -94,6 +94,7 @@ struct guest_costs {
     unsigned int send_ns;
     unsigned int block_ns;      /* From the last task to the block hypercall. */
     unsigned int tick_ns;       /* Periodic tick while not idle; 0: none. */
+    unsigned int timer_ns;      /* What an upcall for a timer costs besides. */
     bool wake_preempts;         /* CFS; false: not before a slice is over. */
 };
 
@@ -148,6 +149,7 @@ void guest_domain_destroy(struct domain *d);
 void guest_vcpu_init(struct vcpu *v);
 void guest_vcpu_destroy(struct vcpu *v);
 void guest_kicked(void);
+s_time_t guest_missed_timer(const struct vcpu *v);
 void guest_default_costs(struct guest_costs *costs);
 
 struct task *guest_task(struct gvcpu *gv, const char *name,

@@ -6,7 +6,7 @@
  *   boot sched=credit sched_ratelimit_us=0
  *   duration 60s
  *   warmup 3s
- *   domain d1 vcpus=1 weight=256 cap=0 pin=0 wake=cfs tick=4ms
+ *   domain d1 vcpus=1 weight=256 cap=0 pin=0 wake=cfs tick=4ms timer=30us
  *   link c1 dom0.0 d1.0
  *   ring r d1.0 dom0.0
  *   task d1.0 echo asid=1 start=0s : wait c1; run 20us; send c1
@@ -244,6 +244,8 @@ static void read_domain(char *p)
             strlcpy(s->pin, v, sizeof(s->pin));
         else if ( !strcmp(w, "tick") )
             s->costs.tick_ns = one_time(v);
+        else if ( !strcmp(w, "timer") )
+            s->costs.timer_ns = one_time(v);
         else if ( !strcmp(w, "irq") )
             s->costs.irq_ns = one_time(v);
         else if ( !strcmp(w, "switch") )

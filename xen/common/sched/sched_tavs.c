@@ -63,6 +63,20 @@
  *   else.  So the unit is boosted anew then, behind those that wait boosted, if
  *   it owns another whole cap, and TAVS_RENEWALS times at most.
  *
+ *   A boost does not begin with a tick.  A guest that has waited for longer than
+ *   its tick finds its timer expired, and would see to that first: 30 us of the
+ *   boost, for which its client waits as well.  It need not hear of the timer
+ *   before its turn, as it would not without a boost either.  So the event of a
+ *   timer that expires while the vCPU is queued is kept back (UNIT_TIMER) until
+ *   the vCPU runs without a boost, goes to sleep, or has been boosted for
+ *   TAVS_TIMER_WAIT without a turn.  That is so only where the guest has an
+ *   I/O-bound task; and a timer for which it sleeps wakes it as ever.
+ *
+ *   Until then the guest's count of ticks is behind the clock, and a timer that
+ *   its kernel sets by that count expires early by as much.  TCP sets one for
+ *   each segment that it sends.  So where what came may be TCP, the boost does
+ *   begin with the tick (timer_first()).
+ *
  * 3. The queue
  *
  *   Each unit has a place in its queue: the time at which it woke up, or
@@ -149,8 +163,9 @@
  *   places (3.) and exact accounting (6.).  With those off too (boot options
  *   tavs=head=0,exact=0) each decision is credit's: nothing here then takes the
  *   schedule lock, or holds a priority, or changes a time slice.  The simulator
- *   compares the traces.  Numbers: ran <= 2^34 ns (17 s) times 1000 stays far
- *   from 2^63.
+ *   compares the traces.  r = 1: boosts pay for themselves, so that a guest's I/O
+ *   gets what it needs, whatever the guest is entitled to.  Numbers: ran <= 2^34
+ *   ns (17 s) times 1000 stays far from 2^63.
  *
  * 6. Accounting
  *
@@ -231,6 +246,14 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
 #define TAVS_RENEWALS 3
 
 /*
+ * How late a guest may hear of its timer.  A unit's turn comes within this,
+ * with 30 others and credit's slice of 30 ms, unless most of what it is entitled
+ * to goes into boosts (a PBratio near 1); and it is short to the watchdogs of a
+ * guest, which wait for 10 s and longer.
+ */
+#define TAVS_TIMER_WAIT SECONDS(1)
+
+/*
  * Flags of a unit.  Protected by the schedule lock; read without it by
  * hold_priority().
  */
@@ -279,6 +302,15 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
  * + Checked there.
  */
 #define UNIT_MAKES_WAY (1U << 5)
+/*
+ * UNIT_TIMER: the timer of its vCPU expired while it was queued, and the event
+ * is still to be sent.
+ * + Set in tavs_sched_timer();
+ * + Cleared in send_timer(), as it goes to sleep, or gets the pCPU and
+ *   timer_first();
+ * + Checked there, in enter() and tavs_sched_timer().
+ */
+#define UNIT_TIMER    (1U << 6)
 
 struct tavs_unit {
     s_time_t place;         /* when it got to the end of the queue */
@@ -291,6 +323,7 @@ struct tavs_unit {
     unsigned int flags;     /* UNIT_* */
     enum tavs_reason reason; /* of the present boost */
     s_time_t event;         /* when the event came that it began for */
+    s_time_t timer;         /* when the timer expired, if UNIT_TIMER */
 
     struct tavs_stats stats;
 
@@ -425,6 +458,31 @@ static void charge(const struct sched_unit *unit, struct tavs_unit *tu,
     tu->budget = min(tu->budget, ACCESS_ONCE(tavs_boost_burst));
 }
 
+/*
+ * Its vCPU hears of the timer that expired meanwhile.  An event may wake up a
+ * vCPU, which takes the schedule lock: the tasklet sends it behind this pass,
+ * and before a vCPU that got the pCPU runs.
+ */
+static void send_timer(const struct sched_unit *unit, struct tavs_unit *tu)
+{
+    if ( tu->flags & UNIT_TIMER )
+    {
+        struct tavs_vcpu *tv = unit->vcpu_list->tavs;
+
+        tu->flags &= ~UNIT_TIMER;
+        tv->timer_used = true;
+        tasklet_schedule(&tv->timer);
+    }
+}
+
+/* Does it hear of it before what it may be boosted for? */
+static bool timer_first(const struct tavs_unit *tu, const struct vcpu *v,
+                        s_time_t now)
+{
+    return !(tu->flags & UNIT_BOOSTED) || tu->reason == TAVS_REASON_ANY ||
+           tavs_slice_tcp(&v->tavs->slice) || now - tu->timer > TAVS_TIMER_WAIT;
+}
+
 /* Does a driver domain's vCPU go ahead for an event? */
 static bool drives(const struct domain *d)
 {
@@ -482,7 +540,10 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
     if ( runnable )
         tu->flags |= UNIT_RUNNABLE;
     else
+    {
         tu->flags &= ~UNIT_RUNNABLE;
+        send_timer(unit, tu);
+    }
 
     charge(unit, tu, now);
 
@@ -633,6 +694,9 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
 
     to->since = now;
     to->flags &= ~UNIT_AHEAD;
+
+    if ( (to->flags & UNIT_TIMER) && timer_first(to, next->vcpu_list, now) )
+        send_timer(next, to);
 
     if ( tavs_head && drives(next->domain) && credit_unit_boosted(next) )
         to->flags |= UNIT_WORKS;
@@ -789,6 +853,36 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at)
     rcu_read_unlock(&sched_res_rculock);
 }
 
+bool tavs_sched_timer(struct vcpu *v)
+{
+    struct sched_unit *unit;
+    unsigned long flags;
+    spinlock_t *lock;
+    bool waits;
+
+    if ( !atomic_read(&tavs_pools) || !tavs_timers ||
+         !ACCESS_ONCE(v->domain->tavs.pbratio) )
+        return false;
+
+    rcu_read_lock(&sched_res_rculock);
+
+    unit = v->sched_unit;
+    lock = unit_schedule_lock_irqsave(unit, &flags);
+
+    waits = is_ours(unit) && unit->res->granularity == 1 &&
+            credit_unit_queued(unit);
+    if ( waits && !(TAVS_UNIT(unit)->flags & UNIT_TIMER) )
+    {
+        TAVS_UNIT(unit)->flags |= UNIT_TIMER;
+        TAVS_UNIT(unit)->timer = NOW();
+    }
+
+    unit_schedule_unlock_irqrestore(lock, flags, unit);
+    rcu_read_unlock(&sched_res_rculock);
+
+    return waits;
+}
+
 static void cf_check tavs_unit_sleep(const struct scheduler *ops,
                                      struct sched_unit *unit)
 {
@@ -807,6 +901,7 @@ static void cf_check tavs_unit_sleep(const struct scheduler *ops,
     if ( tu->flags & UNIT_BOOSTED )
         end_boost(unit, tu, TAVS_END_BLOCKED);
     tu->flags &= ~UNIT_AHEAD;
+    send_timer(unit, tu);
 }
 
 static void cf_check tavs_unit_wake(const struct scheduler *ops,

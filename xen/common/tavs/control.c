@@ -29,6 +29,7 @@ uint16_t __read_mostly tavs_pbratio = 125;
 
 bool __read_mostly tavs_exact = true;
 bool __read_mostly tavs_head = true;
+bool __read_mostly tavs_timers = true;
 bool __read_mostly tavs_track = true;
 
 /*
@@ -264,7 +265,8 @@ static int __init cf_check parse_tavs(const char *s)
 
         if ( i == ARRAY_SIZE(knobs) &&
              !parse_switch(s, ss, "exact", &tavs_exact, &rc) &&
-             !parse_switch(s, ss, "head", &tavs_head, &rc) )
+             !parse_switch(s, ss, "head", &tavs_head, &rc) &&
+             !parse_switch(s, ss, "timers", &tavs_timers, &rc) )
         {
             printk(XENLOG_WARNING "tavs: unknown parameter: %s\n", s);
             rc = -EINVAL;
@@ -295,7 +297,7 @@ void tavs_dump_params(void)
            "\tI/O threshold      = %"PRId64"us\n"
            "\tevidence           = +%d -%d, believed above %d, %d..%d\n"
            "\tage, forgiven      = %"PRId64"s, %"PRId64"ms\n"
-           "\texact accounting   = %d, places kept = %d\n"
+           "\texact accounting   = %d, places kept = %d, timers wait = %d\n"
            "\tcorrelation        = %s, portmap of %u bits, window of %u\n",
            tavs_pbratio, tavs_boost_cap / MICROSECS(1),
            tavs_boost_burst / MICROSECS(1),
@@ -304,7 +306,7 @@ void tavs_dump_params(void)
            tavs_params.min, tavs_params.max,
            tavs_params.age / SECONDS(1),
            tavs_params.forgive / MILLISECS(1),
-           tavs_exact, tavs_head, tavs_correlate ? "on" : "off",
+           tavs_exact, tavs_head, tavs_timers, tavs_correlate ? "on" : "off",
            tavs_portmap_bits, tavs_window);
 }
 

@@ -156,7 +156,7 @@ static int info_ports(const struct vcpu *v, struct xen_domctl_tavs_info *info)
         for ( port = 0; port < TAVS_PORTS; port++ )
         {
             const struct xen_tavs_packet packet = {
-                .protocol = udp ? 17 : 6,
+                .protocol = udp ? TAVS_UDP : TAVS_TCP,
                 .port = port,
             };
             struct xen_domctl_tavs_port out = {

@@ -29,6 +29,11 @@ void tavs_domain_init(struct domain *d)
     d->tavs.track = tavs_track && tavs_can_track(d) && !d->tavs.driver;
 }
 
+static void cf_check send_timer(void *data)
+{
+    send_timer_event(data);
+}
+
 int tavs_vcpu_create(struct vcpu *v)
 {
     const struct domain *d = v->domain;
@@ -42,6 +47,7 @@ int tavs_vcpu_create(struct vcpu *v)
 
     spin_lock_init(&v->tavs->lock);
     tavs_tasks_init(&v->tavs->tasks);
+    softirq_tasklet_init(&v->tavs->timer, send_timer, v);
 
     if ( d->tavs.track && tavs_net_track(v) )
     {
@@ -54,8 +60,12 @@ int tavs_vcpu_create(struct vcpu *v)
 
 void tavs_vcpu_destroy(struct vcpu *v)
 {
-    if ( v->tavs )
-        vfree(v->tavs->ports);
+    if ( !v->tavs )
+        return;
+
+    if ( v->tavs->timer_used )
+        tasklet_kill(&v->tavs->timer);
+    vfree(v->tavs->ports);
     XFREE(v->tavs);
 }
 
@@ -374,8 +384,7 @@ static bool correlates(enum tavs_net_verdict net,
     return net == TAVS_NET_YES;
 }
 
-/* An event waits for v, whether tracked or not (tavs_sched_latency()). */
-static void waits_since(struct vcpu *v, s_time_t now)
+void tavs_waits_since(struct vcpu *v, s_time_t now)
 {
     if ( !v->is_running && !ACCESS_ONCE(v->tavs_event_at) )
         cmpxchg(&v->tavs_event_at, 0, now);
@@ -401,7 +410,7 @@ void tavs_event(struct vcpu *v, struct evtchn *chn)
 
     if ( d->tavs.driver )
     {
-        waits_since(v, now);
+        tavs_waits_since(v, now);
         if ( !v->is_running )
             tavs_sched_event(v, TAVS_REASON_DRIVER, now);
         return;
@@ -422,7 +431,7 @@ void tavs_event(struct vcpu *v, struct evtchn *chn)
 
     /* That a packet has gone is nothing that anybody waits for. */
     if ( !gone )
-        waits_since(v, now);
+        tavs_waits_since(v, now);
 
     if ( !tv || !d->tavs.track )
         return;
@@ -446,6 +455,12 @@ void tavs_event(struct vcpu *v, struct evtchn *chn)
     }
     else
         tavs_sched_event(v, reason, now);
+}
+
+bool tavs_timer(struct vcpu *v)
+{
+    return v->tavs && !v->is_running && tavs_vcpu_wants_boost(v) &&
+           tavs_sched_timer(v);
 }
 
 /*

@@ -15,12 +15,9 @@
 
 #include "net-map.h"
 
-#define TCP 6
-#define UDP 17
-
 bool tavs_packet_valid(const struct xen_tavs_packet *packet)
 {
-    return packet->protocol == TCP || packet->protocol == UDP;
+    return packet->protocol == TAVS_TCP || packet->protocol == TAVS_UDP;
 }
 
 static bool same(const struct xen_tavs_packet *a,
@@ -153,7 +150,7 @@ static uint8_t *cell(struct tavs_portmap *m,
 {
     *shift = packet->port & 1 ? 4 : 0;
 
-    return &m->counter[packet->protocol == UDP][packet->port / 2];
+    return &m->counter[packet->protocol == TAVS_UDP][packet->port / 2];
 }
 
 bool tavs_portmap_known(const struct tavs_portmap *m,
@@ -221,6 +218,13 @@ bool tavs_slice_note(struct tavs_slice *s, const struct tavs_portmap *m,
     s->behind = true;
 
     return s->worth >= 0;
+}
+
+bool tavs_slice_tcp(const struct tavs_slice *s)
+{
+    return ACCESS_ONCE(s->any) &&
+           (ACCESS_ONCE(s->several) ||
+            ACCESS_ONCE(s->packet.protocol) == TAVS_TCP);
 }
 
 void tavs_slice_served(struct tavs_slice *s)

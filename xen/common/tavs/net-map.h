@@ -19,6 +19,10 @@
 
 #include "task.h"
 
+/* As in the IP header, and in xen_tavs_packet.protocol. */
+#define TAVS_TCP 6
+#define TAVS_UDP 17
+
 /* 1. The ring. */
 
 /*
@@ -104,6 +108,9 @@ bool tavs_portmap_known(const struct tavs_portmap *m,
 /* A packet came in this slice: is it one to boost for? */
 bool tavs_slice_note(struct tavs_slice *s, const struct tavs_portmap *m,
                      unsigned int bits, const struct xen_tavs_packet *packet);
+
+/* May one of the packets be TCP's?  Can be asked without a lock. */
+bool tavs_slice_tcp(const struct tavs_slice *s);
 
 /* The vCPU has run: what came until now is not ahead of what comes next. */
 void tavs_slice_served(struct tavs_slice *s);

@@ -265,6 +265,10 @@ static bool leave_over(const struct xen_tavs_packet *packet)
         if ( told )
             wanted = note(tv, packet, 1);
         spin_unlock_irqrestore(&tv->lock, flags);
+
+        /* Of whatever it was told, it may be nothing that anybody waits for. */
+        if ( told )
+            tavs_waits_since(v, NOW());
     }
     else
         told = true;
@@ -454,7 +458,7 @@ void tavs_net_dump_vcpu(struct vcpu *v)
         for ( port = 0; port < TAVS_PORTS && shown < SHOWN_PORTS; port++ )
         {
             const struct xen_tavs_packet packet = {
-                .protocol = i ? 17 : 6,
+                .protocol = i ? TAVS_UDP : TAVS_TCP,
                 .port = port,
             };
             int value;

@@ -48,6 +48,7 @@ static inline bool tavs_can_track(const struct domain *d)
  */
 extern bool tavs_exact;                 /* exact accounting */
 extern bool tavs_head;                  /* places and kept slices (4.4) */
+extern bool tavs_timers;                /* timers do not delay a boost */
 
 /* How many of the last tasks count as having asked for a block (3.3.1). */
 extern unsigned int tavs_window;
@@ -163,6 +164,13 @@ struct tavs_vcpu {
     bool restart;
 
     /*
+     * Sends the event of a timer that had to wait (tavs_timer()); whether it
+     * ever did.  Scheduled with the schedule lock held.
+     */
+    struct tasklet timer;
+    bool timer_used;
+
+    /*
      * Events that asked for no boost, by reason, up to REFUSED_OFF.
      * Counted by whoever sends, under no common lock.
      */
@@ -271,12 +279,25 @@ static inline bool tavs_vcpu_wants_boost(const struct vcpu *v)
 }
 
 /*
+ * An event waits for v, whether tracked or not, since `now` if none did before
+ * (tavs_sched_latency()).  No lock is needed.
+ */
+void tavs_waits_since(struct vcpu *v, s_time_t now);
+
+/*
  * An event for v has become pending `at` a time: let the scheduler, if it is
  * tavs, decide whether v goes ahead.  `reason` is what a boost would be for; of
  * a driver domain it is TAVS_REASON_DRIVER.  Takes the schedule lock.  For a
  * packet a driver domain that is current is then asked to make way.
  */
 void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at);
+
+/*
+ * The timer of v, which has something to be boosted for, has expired.  Returns
+ * whether the scheduler is tavs and sends its event later, by the tasklet
+ * tavs_vcpu.timer.  Takes the schedule lock.
+ */
+bool tavs_sched_timer(struct vcpu *v);
 
 /* Is there a cpupool under the scheduler tavs? */
 extern atomic_t tavs_pools;

@@ -70,6 +70,12 @@ void tavs_task_exit(struct domain *d, unsigned long id);
 /* An event has become pending. */
 void tavs_event(struct vcpu *v, struct evtchn *chn);
 
+/*
+ * The one-shot timer of v has expired.  Returns whether v is sent its event
+ * later, by the scheduler.  Takes the schedule lock.
+ */
+bool tavs_timer(struct vcpu *v);
+
 /* The domain is about to send an event through its interdomain channel. */
 void tavs_event_send(struct domain *d, struct evtchn *chn);
 
@@ -109,6 +115,7 @@ static inline int tavs_ring_op(const struct xen_tavs_ring_op *op)
 static inline void tavs_task_switch(struct vcpu *v, unsigned long id) {}
 static inline void tavs_task_exit(struct domain *d, unsigned long id) {}
 static inline void tavs_event(struct vcpu *v, struct evtchn *chn) {}
+static inline bool tavs_timer(struct vcpu *v) { return false; }
 static inline void tavs_event_send(struct domain *d, struct evtchn *chn) {}
 static inline void tavs_evtchn_alloc(const struct domain *d,
                                      struct evtchn *chn) {}
