@@ -16,8 +16,8 @@ VENV := build/venv
 LAB := PYTHONPATH=scripts $(VENV)/bin/python -m lab
 PYTEST := PYTHONPATH=scripts $(VENV)/bin/python -m pytest -p no:cacheprovider
 
-# make VERB XEN_SRC=DIR, FORCE=1, JOBS=N
-export XEN_SRC FORCE JOBS
+# make VERB XEN_SRC=DIR, FORCE=1, JOBS=N, SEED=N
+export XEN_SRC FORCE JOBS SEED
 # What a make of this one's own may not hand down to the builds.
 unexport MAKEFLAGS MFLAGS MAKELEVEL
 
@@ -32,7 +32,7 @@ demo: KINDS = release
 demo: ready ## boot and measure: task-aware scheduling beside Xen's own; out/demo/report.html
 	@$(LAB) demo
 
-check: ready ## all tests but the slow ones
+check: ready ## all tests but the slow ones (SEED=2: guests boot in another order)
 	@$(PYTEST) scripts/tests -m "not slow"
 
 check-slow: ready ## the slow tests: reproducible builds, the series commit by commit, xl beside upstream's

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from booted_fixture import COMPLAINT, measure
-from lab import paths, policy, scenario, workers
+from booted_fixture import COMPLAINT, measure, rundir
+from lab import paths, policy, scenario
 from lab.cache import digests
 
 pytestmark = pytest.mark.booted
@@ -37,9 +37,9 @@ def smoke(tmp_path_factory):
     known, chosen = policy.load(), scenario.find("smoke")
     outcomes = measure([(chosen, known[name]) for name in POLICIES], OUT, tmp_path_factory)
     (again,) = measure([(chosen, known["tavs"])], OUT / "again", tmp_path_factory)
-    runs = {name: (outcome.run, workers.rundir(OUT, "smoke", name, 1))
+    runs = {name: (outcome.run, rundir(OUT, "smoke", name))
             for name, outcome in zip(POLICIES, outcomes, strict=True)}
-    return runs | {"again": (again.run, workers.rundir(OUT / "again", "smoke", "tavs", 1))}
+    return runs | {"again": (again.run, rundir(OUT / "again", "smoke", "tavs"))}
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -109,7 +109,7 @@ def test_guests_survive_being_moved(tmp_path, tmp_path_factory):
     assert outcome.run["complete"], outcome.run["error"]
     assert all(client["whole"]["n"] == 20 and client["whole"]["lost"] == 0 for client in outcome.run["clients"])
     assert {hog["guest"] for hog in outcome.run["hogs"]} == {"pv1", "pvh1"}
-    assert not COMPLAINT.search((workers.rundir(tmp_path, "moves", "tavs-debug", 1) / "serial.log").read_text())
+    assert not COMPLAINT.search((rundir(tmp_path, "moves", "tavs-debug") / "serial.log").read_text())
 
 
 MINIMAL = """
@@ -155,7 +155,7 @@ def odd(tmp_path_factory):
         "pool": (minimal(directory, pcpus=2), pool),
     }
     outcomes = measure(wanted.values(), OUT / "odd", tmp_path_factory)
-    return {name: (outcome.run, workers.rundir(OUT / "odd", "minimal", wanted[name][1].name, 1))
+    return {name: (outcome.run, rundir(OUT / "odd", "minimal", wanted[name][1].name))
             for name, outcome in zip(wanted, outcomes, strict=True)}
 
 
@@ -185,7 +185,7 @@ def told(tmp_path_factory):
             "other=sched=credit; hypervisor=pristine; modules=xen-tavs-net; xl list && dmesg | grep tavs", known)),
     }
     outcomes = measure(wanted.values(), OUT / "told", tmp_path_factory)
-    return {name: (outcome.run, workers.rundir(OUT / "told", wanted[name][0].name, wanted[name][1].name, 1))
+    return {name: (outcome.run, rundir(OUT / "told", wanted[name][0].name, wanted[name][1].name))
             for name, outcome in zip(wanted, outcomes, strict=True)}
 
 

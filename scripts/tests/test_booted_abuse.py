@@ -11,8 +11,8 @@ import re
 
 import pytest
 
-from booted_fixture import COMPLAINT, measure, written
-from lab import paths, policy, workers, xendump
+from booted_fixture import COMPLAINT, measure, rundir, written
+from lab import paths, policy, xendump
 
 # Some minutes of CPU: a debug hypervisor takes one to boot.
 pytestmark = [pytest.mark.booted, pytest.mark.slow]
@@ -91,7 +91,7 @@ def abused(tmp_path_factory):
     machine = written("abuse", MACHINE, tmp_path_factory.mktemp("abuse"))
     (outcome,) = measure([(machine, ABUSE)], OUT, tmp_path_factory)
     assert outcome.run["complete"], outcome.run["error"]
-    return outcome.run, workers.rundir(OUT, machine.name, ABUSE.name, 1)
+    return outcome.run, rundir(OUT, machine.name, ABUSE.name)
 
 
 def test_the_hypervisor_stays_silent(abused):

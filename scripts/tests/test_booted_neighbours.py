@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from booted_fixture import COMPLAINT, measure, told, transcript, written
+from booted_fixture import COMPLAINT, measure, rundir, told, transcript, written
 from forge import toolstack
 from lab import paths, policy
 
@@ -93,7 +93,7 @@ def boot(names, hypervisor, tmp_path_factory, artifacts=None, more=()):
     found = {}
     for name, outcome in zip(names, outcomes, strict=True):
         assert outcome.run["complete"], outcome.run["error"]
-        directory = OUT / f"neighbours/{name}-{hypervisor}/seed-1"
+        directory = rundir(OUT, "neighbours", f"{name}-{hypervisor}")
         log = (directory / "serial.log").read_text(errors="replace")
         assert [line for line in log.splitlines() if COMPLAINT.search(line)] == []
         found[name] = transcript(directory / "raw/policy.log")

@@ -13,8 +13,8 @@ from statistics import mean, median, quantiles
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from booted_fixture import COMPLAINT, measure, told, transcript, written
-from lab import paths, policy, raw, scenario, workers
+from booted_fixture import COMPLAINT, measure, rundir, told, transcript, written
+from lab import paths, policy, raw, scenario
 
 pytestmark = pytest.mark.booted
 
@@ -170,7 +170,7 @@ def booted(tmp_path_factory):
     mixed = dataclasses.replace(scenario.find("mixed"), duration_s=WINDOW_S)
     wanted = {"cli": (written("two-guests", TWO_GUESTS, directory), cli), "effects": (mixed, serving())}
     outcomes = measure(wanted.values(), OUT, tmp_path_factory)
-    return {name: (outcome.run, workers.rundir(OUT, *(part.name for part in wanted[name]), 1))
+    return {name: (outcome.run, rundir(OUT, *(part.name for part in wanted[name])))
             for name, outcome in zip(wanted, outcomes, strict=True)}
 
 
@@ -283,7 +283,8 @@ def agree_unboosted(booted, path):
 
     A request that comes while another one waits adds no wait of its own.  Of what the client saw, dom0 may
     have waited for the ratelimit of who ran, before it passed the reply on.  Xen counts other events of d1's
-    interface as well: of what it has sent.
+    interface as well: of what it has sent, and of what is not for the server (ARP).  Where one of those came
+    first, Xen counts from then, once for both.
     """
     seen, until = [], 0
     for sample in samples(booted, 2):
@@ -292,17 +293,24 @@ def agree_unboosted(booted, path):
             seen.append(wait)
         until = max(until, sample.reply_ns)
     counted = sorted(counted_ms(booted, "event", 2))
-    matched = []
+    same, behind = [], []
     for wait in sorted(seen):
         fits = [ms for ms in counted if ms * 0.9 <= wait <= ms * 1.1 + RATELIMIT_MS]
-        assert fits, f"Xen counted no event that waited for {wait:.3f} ms"
-        matched.append(fits[0])
-        counted.remove(fits[0])
+        if fits:
+            same.append((wait, min(fits, key=lambda ms: abs(ms - wait))))
+            counted.remove(same[-1][1])
+        else:
+            behind.append(wait)
+    for wait in reversed(behind):
+        longer = [ms for ms in counted if ms > wait]
+        assert longer, f"Xen counted no event that waited for {wait:.3f} ms, or longer"
+        counted.remove(longer[0])
     more = [ms for ms in counted if ms > RATELIMIT_MS]
-    print(f"unboosted, ms: the client saw {len(seen)} waits: {figures(seen)}; "
-          f"Xen the same: {figures(matched)}; and {len(more)} more: {more}")
-    assert len(seen) >= 20 and len(more) < len(seen)
-    assert figures(matched) == pytest.approx(figures(seen), rel=0.1)
+    waits, matched = zip(*same, strict=True)
+    print(f"unboosted, ms: the client saw {len(seen)} waits: {figures(waits)}; "
+          f"Xen the same: {figures(matched)}; {len(behind)} longer; and {len(more)} more: {more}")
+    assert len(seen) >= 20 and len(more) < len(seen) and len(behind) <= len(seen) / 10
+    assert figures(matched) == pytest.approx(figures(waits), rel=0.1)
 
 
 def test_latency_is_what_the_client_saw_where_requests_boost(booted):
@@ -319,7 +327,7 @@ def test_latency_is_what_the_client_saw_on_all_of_mixed(tmp_path, tmp_path_facto
     wanted = [(scenario.find(name), serving()) for name in ("io", "mixed")]
     outcomes = measure(wanted, tmp_path, tmp_path_factory)
     assert all(outcome.run["complete"] for outcome in outcomes)
-    alone, mixed = ({"effects": (outcome.run, workers.rundir(tmp_path, name.name, serves.name, 1))}
+    alone, mixed = ({"effects": (outcome.run, rundir(tmp_path, name.name, serves.name))}
                     for outcome, (name, serves) in zip(outcomes, wanted, strict=True))
     path = path_ms(alone, ["event", "event_boosted"])
     print(f"the path takes {path} ms")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from booted_fixture import measure, written
-from lab import beliefs, episode, paths, policy, scenario, trace, workers
+from booted_fixture import measure, rundir, written
+from lab import beliefs, episode, paths, policy, scenario, trace
 
 pytestmark = pytest.mark.booted
 
@@ -40,7 +40,7 @@ def traced(tmp_path_factory):
     for outcome in outcomes:
         assert outcome.run["complete"], outcome.run["error"]
     return {
-        one.name: (outcome.run, workers.rundir(OUT, one.name, under.name, 1))
+        one.name: (outcome.run, rundir(OUT, one.name, under.name))
         for (one, under, _), outcome in zip(wanted, outcomes, strict=True)
     }
 

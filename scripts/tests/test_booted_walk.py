@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from booted_fixture import COMPLAINT, measure, told, transcript
+from booted_fixture import COMPLAINT, measure, rundir, told, transcript
 from lab import paths, policy, scenario
 
 pytestmark = pytest.mark.booted
@@ -69,7 +69,7 @@ def walk(tmp_path_factory):
                           modules=("xen-tavs-net",), after=told(command for command, _ in shown()))
     (outcome,) = measure([(scenario.find("walk"), typed)], OUT, tmp_path_factory)
     assert outcome.run["complete"], outcome.run["error"]
-    directory = OUT / "walk/walk/seed-1"
+    directory = rundir(OUT, "walk", "walk")
     log = (directory / "serial.log").read_text(errors="replace")
     assert [line for line in log.splitlines() if COMPLAINT.search(line)] == []
     said = transcript(directory / "raw/after.log", where=True)
