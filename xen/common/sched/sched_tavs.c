@@ -63,14 +63,18 @@
  *   else.  So the unit is boosted anew then, behind those that wait boosted, if
  *   it owns another whole cap, and TAVS_RENEWALS times at most.
  *
- *   A boost does not begin with a tick.  A guest that has waited for longer than
- *   its tick finds its timer expired, and would see to that first: 30 us of the
+ *   A boost does not begin with a tick.  A guest that waited for longer than its
+ *   tick finds its timer expired, and would see to that first: 30 us of the
  *   boost, for which its client waits as well.  It need not hear of the timer
  *   before its turn, as it would not without a boost either.  So the event of a
  *   timer that expires while the vCPU is queued is kept back (UNIT_TIMER) until
  *   the vCPU runs without a boost, goes to sleep, or has been boosted for
  *   TAVS_TIMER_WAIT without a turn.  That is so only where the guest has an
  *   I/O-bound task; and a timer for which it sleeps wakes it as ever.
+ *
+ *   It is also with a tick that a guest kernel notices whose slice is over.  So
+ *   it hears of it in the boost after all if no I/O-bound task has run within
+ *   TAVS_TIMER_GRACE.
  *
  *   Until then the guest's count of ticks is behind the clock, and a timer that
  *   its kernel sets by that count expires early by as much.  TCP sets one for
@@ -163,8 +167,8 @@
  *   places (3.) and exact accounting (6.).  With those off too (boot options
  *   tavs=head=0,exact=0) each decision is credit's: nothing here then takes the
  *   schedule lock, or holds a priority, or changes a time slice.  The simulator
- *   compares the traces.  r = 1: boosts pay for themselves, so that a guest's I/O
- *   gets what it needs, whatever the guest is entitled to.  Numbers: ran <= 2^34
+ *   compares the traces.  r = 1: boosts pay for themselves, so that the I/O of a
+ *   guest gets what it needs, whatever that is entitled to.  Numbers: ran <= 2^34
  *   ns (17 s) times 1000 stays far from 2^63.
  *
  * 6. Accounting
@@ -247,11 +251,18 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
 
 /*
  * How late a guest may hear of its timer.  A unit's turn comes within this,
- * with 30 others and credit's slice of 30 ms, unless most of what it is entitled
- * to goes into boosts (a PBratio near 1); and it is short to the watchdogs of a
+ * with 30 others and credit's slice of 30 ms, unless most of its share goes
+ * into boosts (a PBratio near 1); and it is short to the watchdogs of a
  * guest, which wait for 10 s and longer.
  */
 #define TAVS_TIMER_WAIT SECONDS(1)
+
+/*
+ * How long a boost may take to come to its task without a tick.  Usually that
+ * is 40 us.  A guest kernel that cannot be preempted often does by itself within
+ * 450; the tick, the task and its answer take 150, and the cap is 500.
+ */
+#define TAVS_TIMER_GRACE MICROSECS(350)
 
 /*
  * Flags of a unit.  Protected by the schedule lock; read without it by
@@ -306,8 +317,8 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
  * UNIT_TIMER: the timer of its vCPU expired while it was queued, and the event
  * is still to be sent.
  * + Set in tavs_sched_timer();
- * + Cleared in send_timer(), as it goes to sleep, or gets the pCPU and
- *   timer_first();
+ * + Cleared in send_timer(), as it goes to sleep, or timer_first() as it gets
+ *   the pCPU or goes on with it;
  * + Checked there, in enter() and tavs_sched_timer().
  */
 #define UNIT_TIMER    (1U << 6)
@@ -480,7 +491,21 @@ static bool timer_first(const struct tavs_unit *tu, const struct vcpu *v,
                         s_time_t now)
 {
     return !(tu->flags & UNIT_BOOSTED) || tu->reason == TAVS_REASON_ANY ||
-           tavs_slice_tcp(&v->tavs->slice) || now - tu->timer > TAVS_TIMER_WAIT;
+           tavs_slice_tcp(&v->tavs->slice) ||
+           now - tu->timer > TAVS_TIMER_WAIT ||
+           (tu->boosted >= TAVS_TIMER_GRACE && !v->tavs->hit);
+}
+
+/* What a boost may use until it is asked again, at its cap or for a timer. */
+static s_time_t boost_slice(const struct tavs_unit *tu, const struct vcpu *v)
+{
+    s_time_t left = ACCESS_ONCE(tavs_boost_cap) - tu->boosted;
+
+    if ( (tu->flags & UNIT_TIMER) && !v->tavs->hit &&
+         tu->boosted < TAVS_TIMER_GRACE )
+        left = min(left, TAVS_TIMER_GRACE - tu->boosted);
+
+    return left;
 }
 
 /* Does a driver domain's vCPU go ahead for an event? */
@@ -563,7 +588,9 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
         else if ( !tasklet && !credit_unit_yields(unit) &&
                   !(replies && driver_waits(unit)) )
         {
-            *tslice = left;
+            if ( (tu->flags & UNIT_TIMER) && timer_first(tu, v, now) )
+                send_timer(unit, tu);
+            *tslice = boost_slice(tu, v);
             return CREDIT_CONTINUE;
         }
         else
@@ -714,8 +741,7 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
                        to->boosted);
 
         /* The cap may have been lowered since it was boosted. */
-        return min(tslice, max(ACCESS_ONCE(tavs_boost_cap) - to->boosted,
-                               TAVS_CAP_SLOP));
+        return min(tslice, max(boost_slice(to, v), TAVS_CAP_SLOP));
     }
 
     if ( !tavs_head )
