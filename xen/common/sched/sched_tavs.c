@@ -63,8 +63,8 @@
  *   else.  So the unit is boosted anew then, behind those that wait boosted, if
  *   it owns another whole cap, and TAVS_RENEWALS times at most.
  *
- *   A boost does not begin with a tick.  A guest that waited for longer than its
- *   tick finds its timer expired, and would see to that first: 30 us of the
+ *   A boost does not begin with a tick.  A guest that waited for longer than
+ *   its tick finds its timer expired, and would see to that first: 30 us of the
  *   boost, for which its client waits as well.  It need not hear of the timer
  *   before its turn, as it would not without a boost either.  So the event of a
  *   timer that expires while the vCPU is queued is kept back (UNIT_TIMER) until
@@ -97,10 +97,10 @@
  *       credit meanwhile) delay the next one.  By the end of the slice as its
  *       place, a guest with much I/O lost every fourth turn;
  *     - a turn that began with credit is run to its end, interrupted or not
- *       (UNIT_TURN).  Credit lets a unit that nobody interrupts overdraw by what
- *       is left of its slice, and forgives a debt of more than a slice.  Who
- *       was interrupted at each request of its own, and then found to have no
- *       credit, lost a fifth of its share to those.
+ *       (UNIT_TURN).  Credit lets a unit that nobody interrupts overdraw by
+ *       what is left of its slice, and forgives a debt of more than a slice.
+ *       Who was interrupted at each request of its own, and then found to have
+ *       no credit, lost a fifth of its share to those.
  *
  *   Boosted units are queued first come, first served.
  *
@@ -166,10 +166,10 @@
  *   r = 0: no boost, ever, of a driver domain either; credit decides, but for
  *   places (3.) and exact accounting (6.).  With those off too (boot options
  *   tavs=head=0,exact=0) each decision is credit's: nothing here then takes the
- *   schedule lock, or holds a priority, or changes a time slice.  The simulator
- *   compares the traces.  r = 1: boosts pay for themselves, so that the I/O of a
- *   guest gets what it needs, whatever that is entitled to.  Numbers: ran <= 2^34
- *   ns (17 s) times 1000 stays far from 2^63.
+ *   schedule lock, or holds a priority, or changes a time slice.  The
+ *   simulator compares the traces.  r = 1: boosts pay for themselves, so that
+ *   the I/O of a guest gets what it needs, whatever that is entitled to.
+ *   Numbers: ran <= 2^34 ns (17 s) times 1000 stays far from 2^63.
  *
  * 6. Accounting
  *
@@ -259,8 +259,8 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
 
 /*
  * How long a boost may take to come to its task without a tick.  Usually that
- * is 40 us.  A guest kernel that cannot be preempted often does by itself within
- * 450; the tick, the task and its answer take 150, and the cap is 500.
+ * is 40 us, and where the guest kernel cannot be preempted, often less than
+ * 450.  The tick, the task and its answer take 150, and the cap is 500.
  */
 #define TAVS_TIMER_GRACE MICROSECS(350)
 
@@ -798,11 +798,38 @@ static bool is_ours(const struct sched_unit *unit)
            pool && pool->sched == ops && !is_idle_unit(unit);
 }
 
+static void unlock_unit(const struct sched_unit *unit, spinlock_t *lock,
+                        unsigned long flags)
+{
+    unit_schedule_unlock_irqrestore(lock, flags, unit);
+    rcu_read_unlock(&sched_res_rculock);
+}
+
+/*
+ * Lock the unit of a vCPU: unlock_unit().  NULL, and nothing is locked, unless
+ * it is queued, ours, and can be boosted.
+ */
+static struct tavs_unit *lock_queued(const struct vcpu *v, spinlock_t **lock,
+                                     unsigned long *flags)
+{
+    const struct sched_unit *unit = v->sched_unit;
+
+    rcu_read_lock(&sched_res_rculock);
+    *lock = unit_schedule_lock_irqsave(unit, flags);
+
+    if ( is_ours(unit) && unit->res->granularity == 1 &&
+         credit_unit_queued(unit) )
+        return TAVS_UNIT(unit);
+
+    unlock_unit(unit, *lock, *flags);
+
+    return NULL;
+}
+
 void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at)
 {
-    struct sched_unit *unit;
+    struct sched_unit *unit = v->sched_unit;
     const struct sched_unit *sender;
-    const struct sched_resource *sr;
     struct tavs_unit *tu;
     unsigned long flags;
     spinlock_t *lock;
@@ -818,16 +845,10 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at)
         return;
     }
 
-    rcu_read_lock(&sched_res_rculock);
+    tu = lock_queued(v, &lock, &flags);
+    if ( !tu )
+        return;
 
-    unit = v->sched_unit;
-    lock = unit_schedule_lock_irqsave(unit, &flags);
-
-    sr = unit->res;
-    if ( !is_ours(unit) || sr->granularity != 1 || !credit_unit_queued(unit) )
-        goto out;
-
-    tu = TAVS_UNIT(unit);
     tu->stats.events++;
 
     /*
@@ -875,38 +896,32 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at)
     }
 
  out:
-    unit_schedule_unlock_irqrestore(lock, flags, unit);
-    rcu_read_unlock(&sched_res_rculock);
+    unlock_unit(unit, lock, flags);
 }
 
 bool tavs_sched_timer(struct vcpu *v)
 {
-    struct sched_unit *unit;
+    struct tavs_unit *tu;
     unsigned long flags;
     spinlock_t *lock;
-    bool waits;
 
     if ( !atomic_read(&tavs_pools) || !tavs_timers ||
          !ACCESS_ONCE(v->domain->tavs.pbratio) )
         return false;
 
-    rcu_read_lock(&sched_res_rculock);
+    tu = lock_queued(v, &lock, &flags);
+    if ( !tu )
+        return false;
 
-    unit = v->sched_unit;
-    lock = unit_schedule_lock_irqsave(unit, &flags);
-
-    waits = is_ours(unit) && unit->res->granularity == 1 &&
-            credit_unit_queued(unit);
-    if ( waits && !(TAVS_UNIT(unit)->flags & UNIT_TIMER) )
+    if ( !(tu->flags & UNIT_TIMER) )
     {
-        TAVS_UNIT(unit)->flags |= UNIT_TIMER;
-        TAVS_UNIT(unit)->timer = NOW();
+        tu->flags |= UNIT_TIMER;
+        tu->timer = NOW();
     }
 
-    unit_schedule_unlock_irqrestore(lock, flags, unit);
-    rcu_read_unlock(&sched_res_rculock);
+    unlock_unit(v->sched_unit, lock, flags);
 
-    return waits;
+    return true;
 }
 
 static void cf_check tavs_unit_sleep(const struct scheduler *ops,

@@ -60,9 +60,9 @@
  * 6. Locking
  *
  *   tavs_grant_map() and tavs_grant_unmap() run with locks of the grant table
- *   held.  They take the lock of the tasks or that of packets, which are leaves,
- *   and never a schedule lock.  Everything else here is one word or byte, and
- *   races change a guess.
+ *   held.  They take the lock of the tasks or that of packets, which are
+ *   leaves, and never a schedule lock.  Everything else here is one word or
+ *   byte, and races change a guess.
  */
 #include <xen/event.h>
 #include <xen/init.h>

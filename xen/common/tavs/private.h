@@ -165,7 +165,9 @@ struct tavs_vcpu {
 
     /*
      * Sends the event of a timer that had to wait (tavs_timer()); whether it
-     * ever did.  Scheduled with the schedule lock held.
+     * ever did.  Scheduled with the schedule lock held.  One that never did is
+     * not killed either: a vCPU that no tavs pool ever had is destroyed without
+     * a lock more than in an unpatched Xen.
      */
     struct tasklet timer;
     bool timer_used;
@@ -196,8 +198,8 @@ enum tavs_net_verdict tavs_net_sent(struct domain *driver, struct vcpu *v);
 void tavs_net_flush(struct domain *d);
 
 /*
- * A driver domain read a block for an I/O-bound task of the guest `domid`, which
- * it was told that it need not notify.  Takes tavs_net.lock.
+ * A driver domain read a block for an I/O-bound task of the guest `domid`,
+ * which it was told that it need not notify.  Takes tavs_net.lock.
  */
 void tavs_net_block(const struct domain *driver, domid_t domid);
 

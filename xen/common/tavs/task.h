@@ -115,7 +115,7 @@ enum tavs_stage {
 struct tavs_tasks {
     struct tavs_task task[TAVS_TASK_SETS][TAVS_TASK_WAYS];
     unsigned int believed;  /* number of tasks believed to be I/O-bound */
-    int threshold;          /* that `believed` goes by; the parameter can change */
+    int threshold;          /* that `believed` goes by; it can be tuned */
     unsigned int hand;      /* next set to be looked through for old beliefs */
 
     /* The segment. */
