@@ -731,6 +731,40 @@ static void fuzz_frames(unsigned long iterations)
     }
 }
 
+/* TCP is what a tick goes before.  What is not known may be TCP's. */
+static void test_tcp(void)
+{
+    static const struct {
+        const char *script;
+        bool tcp;
+    } slices[] = {
+        { "", false },
+        { "event", false },
+        { "u7", false },
+        { "u7 u7", false },
+        { "t7", true },
+        { "t7 t7", true },
+        { "u7 t7", true },
+        { "t7 u7", true },
+        { "u7 u8", true },              /* the second is not remembered */
+        { "t7 in +70 a +80 z", false }, /* the next slice begins empty */
+    };
+    unsigned int i;
+
+    for ( i = 0; i < sizeof(slices) / sizeof(slices[0]); i++ )
+    {
+        struct machine m;
+
+        setup(&m, 2);
+        play(&m, SETTING);
+        play(&m, slices[i].script);
+        check(tavs_slice_tcp(&m.slice) == slices[i].tcp, "tcp",
+              "'%s' is%s TCP's", slices[i].script,
+              slices[i].tcp ? " not" : "");
+        free(m.map);
+    }
+}
+
 int main(int argc, char *argv[])
 {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
@@ -745,6 +779,7 @@ int main(int argc, char *argv[])
     test_ring();
     test_frames();
     test_segments();
+    test_tcp();
     fuzz_ring(iterations);
     fuzz_frames(iterations);
 
