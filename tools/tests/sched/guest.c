@@ -639,6 +639,7 @@ s_time_t guest_enter(struct vcpu *v)
         if ( gv->ports & (1UL << gv->timer_port) )
         {
             gv->timer = 0;
+            gv->ticked = true;
             gv->kernel_ns += gv->costs.timer_ns;
         }
         look_at_rings(gv, gv->ports);
@@ -661,7 +662,7 @@ s_time_t guest_enter(struct vcpu *v)
         return 0;
 
     next = max(t->left, (int64_t)0);
-    if ( others_ready(gv) )
+    if ( others_ready(gv) && !gv->costs.slice_by_tick )
         next = min(next, max(gv->chosen + slice(gv) - sim_now, (s_time_t)0));
 
     return next;
@@ -911,8 +912,10 @@ void guest_act(struct vcpu *v)
                      v->vcpu_id, t ? t->name : "(idle)");
 
         if ( t && t->state == TASK_READY && others_ready(gv) &&
+             (gv->ticked || !gv->costs.slice_by_tick) &&
              sim_now - gv->chosen >= slice(gv) )
             gv->resched = true;
+        gv->ticked = false;
 
         if ( !t || gv->resched )
         {

@@ -96,6 +96,7 @@ struct guest_costs {
     unsigned int tick_ns;       /* Periodic tick while not idle; 0: none. */
     unsigned int timer_ns;      /* What an upcall for a timer costs besides. */
     bool wake_preempts;         /* CFS; false: not before a slice is over. */
+    bool slice_by_tick;         /* Its end is seen by the tick only. */
 };
 
 #define GUEST_PORTS 64
@@ -113,6 +114,7 @@ struct gvcpu {
     s_time_t min_vruntime;      /* Of all who are ready; never goes back. */
     s_time_t charged;           /* cur's vruntime is as of then. */
     s_time_t chosen;            /* When cur was. */
+    bool ticked;                /* Slices have not been looked at since. */
     bool skip;                  /* Whoever is next, not cur. */
     unsigned long ports;        /* Pending event channels. */
     struct link *rings[GUEST_PORTS]; /* Whose a port is. */

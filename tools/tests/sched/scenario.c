@@ -252,9 +252,10 @@ static void read_domain(char *p)
             s->costs.switch_ns = one_time(v);
         else if ( !strcmp(w, "wake") )
         {
-            if ( strcmp(v, "cfs") && strcmp(v, "eevdf") )
-                bad("wake is cfs or eevdf");
+            if ( strcmp(v, "cfs") && strcmp(v, "eevdf") && strcmp(v, "tick") )
+                bad("wake is cfs, eevdf or tick");
             s->costs.wake_preempts = !strcmp(v, "cfs");
+            s->costs.slice_by_tick = !strcmp(v, "tick");
         }
         else
             bad("a domain has no '%s'", w);
