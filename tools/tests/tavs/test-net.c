@@ -236,6 +236,10 @@ static const struct {
       SETTING "u7 in +70 b +900 out", { { "u7", -2 } } },
     { "a CPU-bound task that happens to be short stays what it is",
       SETTING "u7 in +70 y +80 z", { { "u7", -2 } } },
+    { "... unless it has not been CPU-bound for a second",
+      SETTING "+1000000 u7 in +70 y +80 z", { { "u7", 0 } } },
+    { "... and is not now",
+      SETTING "+1000000 u7 in +70 y +900 z", { { "u7", -2 } } },
     { "cut off before it could show itself",
       SETTING "u7 in +70 b +10 out +900 in +70 z", { { "u7", 0 } } },
 

@@ -274,6 +274,26 @@ static void test_forgiven(void)
     check(belief(&t, 2) == 10, "goes on", "belief %d", belief(&t, 2));
     play(&t, &paper, "b +9000 a event +100 b +100 a", &now);
     check(belief(&t, 2) == -5, "not again", "belief %d", belief(&t, 2));
+
+    /* Undecided again is who has slept, if an event woke it. */
+    play(&t, &paper, "event +100 b", &now);
+    check(verdict == TAVS_OTHER, "too soon", "verdict %d", verdict);
+    now += paper.forgive;
+    play(&t, &paper, "+100 a", &now);
+    now += paper.forgive;
+    play(&t, &paper, "b", &now);
+    check(verdict == TAVS_OTHER, "for no event", "verdict %d", verdict);
+    play(&t, &paper, "+100 a event +100 b", &now);
+    check(verdict == TAVS_OTHER, "has just run", "verdict %d", verdict);
+    play(&t, &paper, "+100 a", &now);
+    now += paper.forgive;
+    play(&t, &paper, "event +100 b", &now);
+    check(verdict == TAVS_UNDECIDED, "forgiven", "verdict %d", verdict);
+    play(&t, &paper, "out +9000 in", &now);
+    check(tavs_tasks_verdict(&t, KERNEL) == TAVS_UNDECIDED, "forgiven",
+          "cut off: verdict %d", tavs_tasks_verdict(&t, KERNEL));
+    play(&t, &paper, "+900 a event +100 b", &now);
+    check(verdict == TAVS_OTHER, "not again", "verdict %d", verdict);
 }
 
 static void test_age(void)

@@ -41,7 +41,9 @@
  *     four requests earn, and there are several.  Positive evidence counts
  *     from 0, however negative the belief was, if there was no negative one
  *     for a second: the task has changed.  A CPU-bound task has negative
- *     evidence whenever it runs, and stays where it is.
+ *     evidence whenever it runs, and stays where it is.  Who has not even run
+ *     for a second and then comes right after an event (T2) is undecided again,
+ *     so that it can show it, also in a boost that was for another task.
  *   - A segment that is cut off by a deschedule goes on when the vCPU does.
  *     Where it followed a positive task (T3), it becomes ambiguous: most of
  *     all it is the CPU-bound task on whose account a boost was just revoked.
@@ -278,6 +280,7 @@ static void tavs_end_segment(struct tavs_tasks *t,
     else
         task->cpu_us = UINT32_MAX;
 
+    task->last_run = now;
     before = task->belief;
 
     if ( positive )
@@ -316,6 +319,7 @@ static void tavs_begin_segment(struct tavs_tasks *t, unsigned long id,
     t->cur = id;
     t->role = role;
     t->asked = false;
+    t->changed = false;
     t->used = 0;
     t->reaction = 0;
     t->since = now;
@@ -521,7 +525,8 @@ enum tavs_verdict tavs_tasks_verdict(struct tavs_tasks *t,
     if ( t->role == TAVS_ROLE_BEHIND && t->cur == t->first )
         return TAVS_OTHER;
 
-    return !task || task->belief >= 0 ? TAVS_UNDECIDED : TAVS_OTHER;
+    return !task || task->belief >= 0 || t->changed ? TAVS_UNDECIDED
+                                                    : TAVS_OTHER;
 }
 
 bool tavs_tasks_answered(struct tavs_tasks *t, unsigned long kernel)
@@ -564,6 +569,14 @@ enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
     tavs_begin_segment(t, id, role, now);
     if ( id != kernel )
         tavs_remember(t, id);
+
+    if ( role == TAVS_ROLE_NEXT )
+    {
+        const struct tavs_task *task = tavs_tasks_find(t, id);
+
+        t->changed = task && now - task->last_run > p->forgive;
+    }
+
     verdict = tavs_tasks_verdict(t, kernel);
 
     if ( t->stage == TAVS_STAGE_WOKEN && id != kernel )

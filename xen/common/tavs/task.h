@@ -42,7 +42,7 @@ struct tavs_params {
 
 /*
  * A table of 64 sets of 4 tasks: a look-up touches one set, and a task can
- * displace another only within it.  10 KiB a vCPU.
+ * displace another only within it.  12 KiB a vCPU.
  */
 #define TAVS_TASK_SETS 64
 #define TAVS_TASK_WAYS 4
@@ -54,6 +54,7 @@ struct tavs_task {
     unsigned long id;       /* 0: free */
     int64_t last_io;        /* time of the last positive evidence, or 0 */
     int64_t last_cpu;       /* time of the last negative evidence, or 0 */
+    int64_t last_run;       /* when its last segment ended, or 0 */
     uint32_t cpu_us;        /* CPU time used, saturating */
     uint32_t segments;      /* how many it had, saturating */
     int16_t belief;
@@ -127,6 +128,7 @@ struct tavs_tasks {
     int64_t elapsed;        /* CPU time from the event to this segment */
     enum tavs_role role;
     bool answering;         /* what is switched to next may be for the event */
+    bool changed;           /* its task may have: it is undecided again */
     bool running;           /* has the pCPU */
     bool asked;             /* its task waits for the next event */
     bool idle;              /* the vCPU is blocked */
