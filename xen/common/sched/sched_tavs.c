@@ -74,7 +74,10 @@
  *
  *   It is also with a tick that a guest kernel notices whose slice is over.  So
  *   it hears of it in the boost after all if no I/O-bound task has run within
- *   TAVS_TIMER_GRACE.
+ *   TAVS_TIMER_GRACE.  And where a boost reached the cap without one, as the
+ *   guest kernel let run on who ran, the next tick boosts the unit anew
+ *   (UNIT_OWES): what it was boosted for still waits, and would for a turn of
+ *   everybody else.  That counts as one of the TAVS_RENEWALS.
  *
  *   Until then the guest's count of ticks is behind the clock, and a timer that
  *   its kernel sets by that count expires early by as much.  TCP sets one for
@@ -246,7 +249,7 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
 /* A boost this close to its cap has reached it: timers fire 50 us late. */
 #define TAVS_CAP_SLOP MICROSECS(50)
 
-/* How often one event can boost anew at the cap. */
+/* How often one event can boost anew, at the cap or with the next tick. */
 #define TAVS_RENEWALS 3
 
 /*
@@ -322,6 +325,14 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
  * + Checked there, in enter() and tavs_sched_timer().
  */
 #define UNIT_TIMER    (1U << 6)
+/*
+ * UNIT_OWES: its boost reached the cap, and what it was for has not run yet.
+ * + Set in end_capped();
+ * + Cleared when it is boosted again, in begin_boost(), gets the pCPU without,
+ *   in enter(), or goes to sleep, in leave() or tavs_unit_sleep();
+ * + Checked in tavs_sched_timer().
+ */
+#define UNIT_OWES     (1U << 7)
 
 struct tavs_unit {
     s_time_t place;         /* when it got to the end of the queue */
@@ -415,6 +426,17 @@ static void count_boost(const struct sched_unit *unit, struct tavs_unit *tu,
                max(tu->budget, (s_time_t)0) / 1000);
 }
 
+/* The boost of a unit begins, of which it owns a whole cap. */
+static void begin_boost(const struct sched_unit *unit, struct tavs_unit *tu,
+                        enum tavs_reason reason)
+{
+    tu->flags |= UNIT_BOOSTED;
+    tu->flags &= ~UNIT_OWES;
+    tu->boosted = 0;
+    tu->reason = reason;
+    count_boost(unit, tu, reason);
+}
+
 /*
  * The cap is reached, and the unit in no queue.  If it is boosted anew, it
  * keeps the priority that it has, and is queued at its end.
@@ -423,6 +445,9 @@ static void end_capped(struct sched_unit *unit, struct tavs_unit *tu,
                        bool renew)
 {
     struct vcpu *v = unit_vcpu(unit);
+
+    if ( v && v->tavs && !v->tavs->hit && tu->reason != TAVS_REASON_ANY )
+        tu->flags |= UNIT_OWES;
 
     if ( !renew || tu->renewed >= TAVS_RENEWALS ||
          tu->budget < ACCESS_ONCE(tavs_boost_cap) ||
@@ -435,8 +460,7 @@ static void end_capped(struct sched_unit *unit, struct tavs_unit *tu,
     count_end(unit, tu, TAVS_END_CAPPED);
     set_boosted(unit, false);
     tu->renewed++;
-    tu->boosted = 0;
-    count_boost(unit, tu, tu->reason);
+    begin_boost(unit, tu, tu->reason);
 }
 
 /* It was turned off while the unit was boosted. */
@@ -566,7 +590,7 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
         tu->flags |= UNIT_RUNNABLE;
     else
     {
-        tu->flags &= ~UNIT_RUNNABLE;
+        tu->flags &= ~(UNIT_RUNNABLE | UNIT_OWES);
         send_timer(unit, tu);
     }
 
@@ -744,6 +768,8 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
         return min(tslice, max(boost_slice(to, v), TAVS_CAP_SLOP));
     }
 
+    to->flags &= ~UNIT_OWES;
+
     if ( !tavs_head )
         return tslice;
 
@@ -865,7 +891,10 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at)
     }
 
     if ( reason == TAVS_REASON_DRIVER )
+    {
         tu->flags |= UNIT_AHEAD;
+        count_boost(unit, tu, reason);
+    }
     else if ( tu->budget < ACCESS_ONCE(tavs_boost_cap) )
     {
         tu->stats.refused[TAVS_REFUSED_BUDGET]++;
@@ -874,14 +903,11 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at)
     }
     else
     {
-        tu->flags |= UNIT_BOOSTED;
-        tu->boosted = 0;
+        begin_boost(unit, tu, reason);
         tu->renewed = 0;
-        tu->reason = reason;
         tu->event = at;
     }
 
-    count_boost(unit, tu, reason);
     if ( !tu->woken )
         tu->woken = NOW();
     credit_unit_boost(unit);
@@ -901,9 +927,11 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at)
 
 bool tavs_sched_timer(struct vcpu *v)
 {
+    struct sched_unit *unit = v->sched_unit;
     struct tavs_unit *tu;
     unsigned long flags;
     spinlock_t *lock;
+    bool waits = true;
 
     if ( !atomic_read(&tavs_pools) || !tavs_timers ||
          !ACCESS_ONCE(v->domain->tavs.pbratio) )
@@ -913,15 +941,26 @@ bool tavs_sched_timer(struct vcpu *v)
     if ( !tu )
         return false;
 
-    if ( !(tu->flags & UNIT_TIMER) )
+    if ( (tu->flags & UNIT_OWES) && !(tu->flags & UNIT_BOOSTED) &&
+         !credit_unit_boosted(unit) && tu->renewed < TAVS_RENEWALS &&
+         tu->budget >= ACCESS_ONCE(tavs_boost_cap) )
+    {
+        tu->renewed++;
+        begin_boost(unit, tu, tu->reason);
+        if ( !tu->woken )
+            tu->woken = NOW();
+        credit_unit_boost(unit);
+        waits = false;
+    }
+    else if ( !(tu->flags & UNIT_TIMER) )
     {
         tu->flags |= UNIT_TIMER;
         tu->timer = NOW();
     }
 
-    unlock_unit(v->sched_unit, lock, flags);
+    unlock_unit(unit, lock, flags);
 
-    return true;
+    return waits;
 }
 
 static void cf_check tavs_unit_sleep(const struct scheduler *ops,
@@ -941,7 +980,7 @@ static void cf_check tavs_unit_sleep(const struct scheduler *ops,
 
     if ( tu->flags & UNIT_BOOSTED )
         end_boost(unit, tu, TAVS_END_BLOCKED);
-    tu->flags &= ~UNIT_AHEAD;
+    tu->flags &= ~(UNIT_AHEAD | UNIT_OWES);
     send_timer(unit, tu);
 }
 
