@@ -199,6 +199,7 @@ def start_slow_run(fake, tmp_path) -> tuple[int, int]:
     pid = os.fork()
     if pid == 0:
         os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)    # ignored in what a shell starts with &
         os._exit(lab("run", "mixed", "--policy", "tavs", "--out", tmp_path / "a"))
     started = tmp_path / "pid"
     wait_for(lambda: started.exists() and started.read_text())
