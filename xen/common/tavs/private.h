@@ -296,8 +296,8 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at);
 
 /*
  * The timer of v, which has something to be boosted for, has expired.  Returns
- * whether tavs sends its event later, by the tasklet tavs_vcpu.timer; if not, it
- * may have boosted v for it.  Takes the schedule lock.
+ * whether tavs sends its event later, by the tasklet tavs_vcpu.timer.  If not,
+ * v may have been boosted for it.  Takes the schedule lock.
  */
 bool tavs_sched_timer(struct vcpu *v);
 
