@@ -298,6 +298,39 @@ def light_guests(program, name, seed):
     return light / fair
 
 
+def shares_and_requests(program, tmp_path, pbratio):
+    """What a guest has of its share whose client asks at once for the next reply, and how many replies it gave."""
+    status, text = front_end(program, "convert", str(ROOT / "guest-tests/scenarios/stream.toml"))
+    assert status == 0, text
+    (tmp_path / "stream.sim").write_text(text)
+    text = call(program, "run", str(tmp_path / "stream.sim"), "--duration", "60",
+                "--boot", f"sched=tavs tavs=pbratio={pbratio}")
+    got = shares(text)
+    others = [got[f"h{i}"] for i in range(1, 6)]
+    ratio = got["d1"] / (sum(others) / len(others))
+    n = latency(text)["n"]
+    print(f"PBratio {pbratio / 1000}: d1 {got['d1']:.3f} s, {ratio:.4f} of what each hog has; {n} replies")
+    return ratio, n
+
+
+def test_shares_stay_whatever_the_pbratio(sim, tmp_path):
+    got = {r: shares_and_requests(sim, tmp_path, r) for r in (0, 20, 125, 250, 500, 700, 900, 1000)}
+    assert all(abs(ratio - 1) <= 0.01 for ratio, _ in got.values())
+    assert got[125][1] < got[250][1] < got[500][1] < got[700][1] < got[900][1]
+
+
+def test_boosts_that_cost_nothing_are_caught(sim, tmp_path):
+    """Who is deep in debt has its whole PBratio, and is forgiven what it runs."""
+    assert shares_and_requests(mutant("tavs-free-boosts"), tmp_path, 900)[0] > 1.04
+
+
+def test_a_debt_of_less_than_two_slices_keeps_the_whole_pbratio(sim, tmp_path):
+    """With one slice the guest is that deep in debt after each of its turns."""
+    _, n = shares_and_requests(sim, tmp_path, 500)
+    _, fewer = shares_and_requests(mutant("credit-forgives"), tmp_path, 500)
+    assert fewer < 0.92 * n
+
+
 # One is interrupted by its boosts as well; the other by the back end alone.
 INTERRUPTED = ["interrupted", "interrupted-writer"]
 

@@ -99,6 +99,12 @@ void credit_unit_boost(struct sched_unit *unit);
 bool credit_unit_over(const struct sched_unit *unit);
 
 /*
+ * Does it owe three quarters of the debt that the accounting remembers?  What
+ * it runs on top of that is likely to be forgiven.
+ */
+bool credit_unit_indebted(const struct sched_unit *unit);
+
+/*
  * Give a unit that is in no queue the priority that its credit gives it, or,
  * with `under`, that of a unit which has credit.
  */

@@ -166,12 +166,14 @@
  *
  *   for each T, since what is owned never goes below zero but for the slop of
  *   the last boost, which the next one waits for.  It renews continuously.
+ *   Boosted time earns as well, unless the unit's debt comes close to what
+ *   credit forgives (credit_unit_indebted()): its boosts would cost it nothing,
+ *   and its share would be what its I/O asks for.  So shares stay, up to r = 1.
  *   r = 0: no boost, ever, of a driver domain either; credit decides, but for
  *   places (3.) and exact accounting (6.).  With those off too (boot options
  *   tavs=head=0,exact=0) each decision is credit's: nothing here then takes the
  *   schedule lock, or holds a priority, or changes a time slice.  The
- *   simulator compares the traces.  r = 1: boosts pay for themselves, so that
- *   the I/O of a guest gets what it needs, whatever that is entitled to.
+ *   simulator compares the traces.
  *   Numbers: ran <= 2^34 ns (17 s) times 1000 stays far from 2^63.
  *
  * 6. Accounting
@@ -437,6 +439,13 @@ static void begin_boost(const struct sched_unit *unit, struct tavs_unit *tu,
     count_boost(unit, tu, reason);
 }
 
+/* Can the boost of the unit be followed by another for the same event? */
+static bool can_renew(const struct tavs_unit *tu)
+{
+    return tu->renewed < TAVS_RENEWALS &&
+           tu->budget >= ACCESS_ONCE(tavs_boost_cap);
+}
+
 /*
  * The cap is reached, and the unit in no queue.  If it is boosted anew, it
  * keeps the priority that it has, and is queued at its end.
@@ -449,9 +458,7 @@ static void end_capped(struct sched_unit *unit, struct tavs_unit *tu,
     if ( v && v->tavs && !v->tavs->hit && tu->reason != TAVS_REASON_ANY )
         tu->flags |= UNIT_OWES;
 
-    if ( !renew || tu->renewed >= TAVS_RENEWALS ||
-         tu->budget < ACCESS_ONCE(tavs_boost_cap) ||
-         !v || !tavs_vcpu_is_at_it(v) )
+    if ( !renew || !can_renew(tu) || !v || !tavs_vcpu_is_at_it(v) )
     {
         end_boost(unit, tu, TAVS_END_CAPPED);
         return;
@@ -479,7 +486,8 @@ static void charge(const struct sched_unit *unit, struct tavs_unit *tu,
 
     tu->since = now;
     tu->stats.run_time += ran;
-    tu->budget += ran * ACCESS_ONCE(unit->domain->tavs.pbratio) / 1000;
+    if ( !(tu->flags & UNIT_BOOSTED) || !credit_unit_indebted(unit) )
+        tu->budget += ran * ACCESS_ONCE(unit->domain->tavs.pbratio) / 1000;
 
     if ( tu->flags & UNIT_BOOSTED )
     {
@@ -852,6 +860,15 @@ static struct tavs_unit *lock_queued(const struct vcpu *v, spinlock_t **lock,
     return NULL;
 }
 
+/* A queued unit goes behind those that are boosted; its waiting begins here. */
+static void go_ahead(struct sched_unit *unit, struct tavs_unit *tu)
+{
+    if ( !tu->woken )
+        tu->woken = NOW();
+
+    credit_unit_boost(unit);
+}
+
 void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at)
 {
     struct sched_unit *unit = v->sched_unit;
@@ -908,9 +925,7 @@ void tavs_sched_event(struct vcpu *v, enum tavs_reason reason, s_time_t at)
         tu->event = at;
     }
 
-    if ( !tu->woken )
-        tu->woken = NOW();
-    credit_unit_boost(unit);
+    go_ahead(unit, tu);
 
     /* Credit preempts nobody for its like. */
     sender = current->sched_unit;
@@ -941,15 +956,12 @@ bool tavs_sched_timer(struct vcpu *v)
     if ( !tu )
         return false;
 
-    if ( (tu->flags & UNIT_OWES) && !(tu->flags & UNIT_BOOSTED) &&
-         !credit_unit_boosted(unit) && tu->renewed < TAVS_RENEWALS &&
-         tu->budget >= ACCESS_ONCE(tavs_boost_cap) )
+    if ( (tu->flags & UNIT_OWES) && !credit_unit_boosted(unit) &&
+         can_renew(tu) )
     {
         tu->renewed++;
         begin_boost(unit, tu, tu->reason);
-        if ( !tu->woken )
-            tu->woken = NOW();
-        credit_unit_boost(unit);
+        go_ahead(unit, tu);
         waits = false;
     }
     else if ( !(tu->flags & UNIT_TIMER) )
