@@ -75,9 +75,9 @@
  *   It is also with a tick that a guest kernel notices whose slice is over.  So
  *   it hears of it in the boost after all if no I/O-bound task has run within
  *   TAVS_TIMER_GRACE.  And where a boost reached the cap without one, as the
- *   guest kernel let run on who ran, the next tick boosts the unit anew
- *   (UNIT_OWES): what it was boosted for still waits, and would for a turn of
- *   everybody else.  That counts as one of the TAVS_RENEWALS.
+ *   guest kernel let run on who ran, the next tick that finds the unit queued
+ *   boosts it anew (UNIT_OWES): what it was boosted for still waits, and would
+ *   for a turn of everybody else.  That counts as one of the TAVS_RENEWALS.
  *
  *   Until then the guest's count of ticks is behind the clock, and a timer that
  *   its kernel sets by that count expires early by as much.  TCP sets one for
@@ -328,10 +328,10 @@ atomic_t tavs_pools = ATOMIC_INIT(0);
  */
 #define UNIT_TIMER    (1U << 6)
 /*
- * UNIT_OWES: its boost reached the cap, and what it was for has not run yet.
+ * UNIT_OWES: its boost reached the cap, and no I/O-bound task has run since.
  * + Set in end_capped();
- * + Cleared when it is boosted again, in begin_boost(), gets the pCPU without,
- *   in enter(), or goes to sleep, in leave() or tavs_unit_sleep();
+ * + Cleared in begin_boost(), as it is boosted again; in leave() once such a
+ *   task has run; as it goes to sleep, in leave() or tavs_unit_sleep();
  * + Checked in tavs_sched_timer().
  */
 #define UNIT_OWES     (1U << 7)
@@ -631,6 +631,13 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
         return CREDIT_SWITCH;
     }
 
+    /* Whatever a boost of before was for, it waits no longer. */
+    if ( v && v->tavs && v->tavs->hit )
+    {
+        tu->flags &= ~UNIT_OWES;
+        v->tavs->hit = false;
+    }
+
     if ( !runnable )
         return CREDIT_DECIDE;
 
@@ -775,8 +782,6 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
         /* The cap may have been lowered since it was boosted. */
         return min(tslice, max(boost_slice(to, v), TAVS_CAP_SLOP));
     }
-
-    to->flags &= ~UNIT_OWES;
 
     if ( !tavs_head )
         return tslice;

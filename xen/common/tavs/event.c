@@ -151,6 +151,9 @@ void tavs_task_switch(struct vcpu *v, unsigned long id)
 
     tv->asks = tv->replies = false;
 
+    if ( verdict == TAVS_IO_BOUND )
+        tv->hit = true;
+
     if ( !tv->boosted )
     {
         /* The driver domain that waits for the answer need not wait longer. */
@@ -159,20 +162,11 @@ void tavs_task_switch(struct vcpu *v, unsigned long id)
         return;
     }
 
-    switch ( verdict )
+    /* Acted upon before the guest runs on, in leave() of the scheduler. */
+    if ( verdict == TAVS_OTHER )
     {
-    case TAVS_IO_BOUND:
-        tv->hit = true;
-        break;
-
-    case TAVS_UNDECIDED:
-        break;
-
-    case TAVS_OTHER:
-        /* Acted upon before the guest runs on, in leave() of the scheduler. */
         tv->revoke = true;
         raise_softirq(SCHEDULE_SOFTIRQ);
-        break;
     }
 }
 

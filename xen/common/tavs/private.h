@@ -139,9 +139,10 @@ struct tavs_vcpu {
      *          scheduler.
      * revoke:  the boost is to end.  Set by the task switch, along with
      *          SCHEDULE_SOFTIRQ; cleared by the scheduler.
-     * hit:     an I/O-bound task ran during the boost: it was switched to, or
-     *          was the one that ran when the vCPU last lost the pCPU.  Set
-     *          there; cleared as the boost ends.
+     * hit:     an I/O-bound task ran during the boost, or while the vCPU ran
+     *          without: it was switched to, or was the one that ran when the
+     *          vCPU lost the pCPU before the boost.  Set there; cleared as the
+     *          boost ends, and by the scheduler as the vCPU is asked to leave.
      * holds:   a driver domain waits until it has answered an event.  Set and
      *          cleared by the scheduler as it is asked; cleared as well when
      *          the vCPU gets the pCPU.
