@@ -241,7 +241,7 @@ def judge(target: Target, measured: Results) -> Verdict:
 
 
 def _base(target: Target, measured: Results, found: runs.Found) -> runs.Found:
-    base = measured.of(target.scenario, target.base)[found.run["seed"]]
+    base = measured.of(target.base_scenario, target.base)[found.run["seed"]]
     if not base.run["complete"]:
         raise LabError(f"{target.base} failed")
     return base

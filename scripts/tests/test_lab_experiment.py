@@ -130,6 +130,14 @@ def test_ratios_are_of_the_same_seed_and_the_worst_decides(tmp_path):
     assert not strict.met and strict.word == "MISSED"
 
 
+def test_a_ratio_to_another_scenario(tmp_path):
+    some = [found(tmp_path, seed=s, latency_ms=0.2) for s in (1, 2)]
+    some += [found(tmp_path, "io", seed=2, latency_ms=0.6)]
+    verdict = experiment.judge(target("ratio", base="tavs", via="io", at_least=1), experiment.Results(some))
+    assert sorted(verdict.values) == [2]
+    assert verdict.worst == pytest.approx(3, rel=0.2)
+
+
 def test_some_clients_against_others(tmp_path):
     one = found(tmp_path, "table1")
     ratio = value("against", one, scenario_name="table1", client="c-m*", other="c-i*", figure="p50")
