@@ -38,7 +38,7 @@ check: ready ## all tests but the slow ones (SEED=2: guests boot in another orde
 check-slow: ready ## the slow tests: reproducible builds, the series commit by commit, xl beside upstream's
 	@$(PYTEST) scripts/tests -m slow
 
-all: artifacts ## everything that is built
+all: ready ## everything that is built
 
 ##@ Sources and patches (docs/patches.md)
 .PHONY: deps source tree refresh export-series check-series
@@ -95,8 +95,7 @@ qemu: ## the emulator that the laboratory boots its machines in
 artifacts: ## all builds; prints where they are, as JSON
 	@$(FORGE) artifacts
 
-# What tests and demo start from.
-ready: deps $(VENV)/ready
+ready: deps $(VENV)/ready ## what the laboratory needs: all builds, workloads, Python packages
 	@$(FORGE) artifacts $(KINDS) > /dev/null
 	@$(MAKE) -s workloads
 

@@ -7,16 +7,17 @@ from . import kernel, modules, paths, qemu, stamp, toolstack, tree, xen
 
 
 def build(kinds: list[str] | None = None) -> dict:
-    """Builds everything; of the hypervisors only `kinds`, if any: the others are null then."""
+    """Builds everything; of the hypervisors only `kinds`, if any.  Of the others, null is what is not up to date."""
     linux = kernel.get()
-    hypervisors = {kind: str(xen.build(kind)) for kind in kinds or xen.KINDS}
+    files = {kind: xen.build(kind) if kind in (kinds or xen.KINDS) else xen.built(kind) for kind in xen.KINDS}
+    hypervisors = {kind: str(file) if file else None for kind, file in files.items()}
     tools = toolstack.build()
     ours = modules.build()
     emulator = qemu.build()
     result = {
-        "xen": hypervisors.get("release"),
-        "xen_debug": hypervisors.get("debug"),
-        "xen_pristine": hypervisors.get("pristine"),
+        "xen": hypervisors["release"],
+        "xen_debug": hypervisors["debug"],
+        "xen_pristine": hypervisors["pristine"],
         "tools": str(tools),
         "kernel": str(kernel.KERNELS[kernel.DEFAULT].dir),
         "vmlinux": str(kernel.KERNELS[kernel.DEFAULT].vmlinux),

@@ -107,19 +107,32 @@ def compile_at(what: str, src: Path, obj: Path, config: str, identity: str, date
     proc.logged(f"build {what}", [*make, f"-j{proc.jobs()}"], env=environ)
 
 
+def _ingredients(kind: str, work: tree.Tree) -> tuple[str, str, str]:
+    """Of one hypervisor: the tree that it is made from, its configuration, and the key of both."""
+    treeish = git.tree_of(work.base) if kind == "pristine" else work.id
+    config = wanted_options(kind, git.run("show", f"{treeish}:xen/common/sched/Kconfig"))
+    return treeish, config, stamp.key_of("xen 1", inputs(treeish), config, compiler(), work.date)
+
+
+def _fresh(kind: str, key: str) -> Path | None:
+    target = paths.HYPERVISORS / kind
+    return target / "xen" if stamp.fresh(f"xen-{kind}", key, target / "xen", target / "xen-syms") else None
+
+
+def built(kind: str) -> Path | None:
+    """The file to boot of a hypervisor that is up to date as it is."""
+    _, _, key = _ingredients(kind, tree.get())
+    return _fresh(kind, key)
+
+
 def build(kind: str) -> Path:
     """Bring one hypervisor up to date; the file to boot."""
     work = tree.get()
-    if kind == "pristine":
-        treeish, src = git.tree_of(work.base), paths.PRISTINE
-    else:
-        treeish, src = work.id, paths.TREE
-    config = wanted_options(kind, git.run("show", f"{treeish}:xen/common/sched/Kconfig"))
-    key = stamp.key_of("xen 1", inputs(treeish), config, compiler(), work.date)
-    target = paths.HYPERVISORS / kind
-    name = f"xen-{kind}"
-    if stamp.fresh(name, key, target / "xen", target / "xen-syms"):
-        return target / "xen"
+    treeish, config, key = _ingredients(kind, work)
+    if file := _fresh(kind, key):
+        return file
+    target, name = paths.HYPERVISORS / kind, f"xen-{kind}"
+    src = paths.PRISTINE if kind == "pristine" else paths.TREE
     if kind == "pristine":
         tree.checkout(treeish, src)
     obj = paths.OBJ / kind

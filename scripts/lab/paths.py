@@ -32,6 +32,6 @@ def load_artifacts(path: Path = ARTIFACTS) -> dict:
     try:
         return json.loads(path.read_text())
     except FileNotFoundError:
-        raise LabError(f"{shown(path)} is missing: nothing is built yet", ["run: make artifacts"]) from None
+        raise LabError(f"{shown(path)} is missing: nothing is built yet", ["run: make ready"]) from None
     except (OSError, ValueError) as error:
-        raise LabError(f"{shown(path)} cannot be read: {error}", ["run: make artifacts"]) from None
+        raise LabError(f"{shown(path)} cannot be read: {error}", ["run: make ready"]) from None

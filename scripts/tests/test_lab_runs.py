@@ -274,7 +274,7 @@ class TestCommandLine:
         monkeypatch.setattr(paths.load_artifacts, "__defaults__", (tmp_path / "artifacts.json",))
         monkeypatch.chdir(tmp_path)
         assert lab("run", "mixed") == 1
-        assert capsys.readouterr().err == "error: artifacts.json is missing: nothing is built yet\n  run: make artifacts\n"
+        assert capsys.readouterr().err == "error: artifacts.json is missing: nothing is built yet\n  run: make ready\n"
 
     @pytest.mark.parametrize("verb", ["", "run", "boot", "compare", "report", "list", "demo"])
     def test_help_teaches(self, verb, capsys):
