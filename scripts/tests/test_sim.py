@@ -319,6 +319,27 @@ def test_shares_stay_whatever_the_pbratio(sim, tmp_path):
     assert got[125][1] < got[250][1] < got[500][1] < got[700][1] < got[900][1]
 
 
+def busy_driver(program, tmp_path):
+    """d1 and each hog of stream, where dom0 takes more for the guest's requests than its own share."""
+    status, text = front_end(program, "convert", str(ROOT / "guest-tests/scenarios/stream.toml"))
+    assert status == 0 and text.count("run 30us") == 2 and text.count("run 80us") == 1
+    (tmp_path / "busy.sim").write_text(text.replace("run 30us", "run 150us").replace("run 80us", "run 10us"))
+    got = shares(call(program, "run", str(tmp_path / "busy.sim"), "--duration", "60",
+                      "--boot", "sched=tavs tavs=pbratio=500"))
+    print(got)
+    assert got["dom0"] > 60 / 7 * 1.2
+    return got["d1"] * 5 / sum(got[f"h{i}"] for i in range(1, 6))
+
+
+def test_what_the_driver_domain_takes_is_taken_from_all(sim, tmp_path):
+    assert abs(busy_driver(sim, tmp_path) - 1) <= 0.01
+
+
+def test_a_balance_that_rises_is_caught(sim, tmp_path):
+    """Hogs come to own all that they can, and lose what they are given then."""
+    assert busy_driver(mutant("credit-saves"), tmp_path) > 1.05
+
+
 def test_boosts_that_cost_nothing_are_caught(sim, tmp_path):
     """Who is deep in debt has its whole PBratio, and is forgiven what it runs."""
     assert shares_and_requests(mutant("tavs-free-boosts"), tmp_path, 900)[0] > 1.04
@@ -356,11 +377,10 @@ def test_who_waits_with_a_full_credit_stays_accounted_for(sim, tmp_path):
     record = str(tmp_path / "duty.rec")
     text = call(sim, "run", str(tmp_path / "duty.sim"), "--boot", "sched=tavs", "--duration", "120", "--record", record)
     status, said = front_end(sim, "explain", record)
-    stops = [int(n) for n in re.findall(r"^d[2-7] +[\d.]+ +\d+ +\d+ +(\d+)", said, re.M)]
     print(text, said)
-    assert len(stops) == 6 and sum(stops) <= 9
+    assert "account start" in said and "account stop" not in said       # a column of zeros is left out
     got = [cpu for name, cpu in shares(text).items() if name != "dom0"]
-    assert len(got) == 7 and max(got) - min(got) < 0.15
+    assert len(got) == 7 and max(got) - min(got) < 0.1
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "guest-tests/scenarios").glob("*.toml")), ids=lambda p: p.stem)
