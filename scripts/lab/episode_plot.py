@@ -54,10 +54,9 @@ def episode(e: Episode) -> Figure:
         if s.vcpu[0] == trace.IDLE:
             continue
         name = e.run.name(s.vcpu[0])
-        colour = seen.setdefault(
-            name, GUEST if s.vcpu[0] == e.guest else DRIVES if s.vcpu[0] == DRIVER else next(other)
-        )
-        bar(f"pCPU {s.cpu}", s.start, s.end, colour, name)
+        if name not in seen:
+            seen[name] = GUEST if s.vcpu[0] == e.guest else DRIVES if s.vcpu[0] == DRIVER else next(other)
+        bar(f"pCPU {s.cpu}", s.start, s.end, seen[name], name)
 
     verdicts = _tasks(e, lambda *a: bar(lanes[2], *a))
     _boosts(e, lambda *a: bar("boost", *a))
@@ -103,9 +102,8 @@ def _labels(e: Episode, room: float) -> list[tuple[int, str]]:
 def _tasks(e: Episode, bar) -> set[str]:
     """The guest's tasks while it has a pCPU; returns the verdicts that are seen."""
     seen = set()
-    task = None
     for s in sorted((s for s in e.spans if s.vcpu[0] == e.guest), key=lambda s: s.start):
-        at = s.start
+        at, task = s.start, None
         for h in e.happened:
             if not isinstance(h, trace.Task) or h.vcpu != s.vcpu or h.at >= s.end:
                 continue

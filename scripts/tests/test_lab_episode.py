@@ -3,9 +3,11 @@
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from lab_fixture import write_raw
+from matplotlib.colors import to_rgba
 from trace_fixture import (
     BELIEF,
     END,
@@ -22,7 +24,7 @@ from trace_fixture import (
     window,
 )
 
-from lab import beliefs, cli, episode, policy, results, scenario, trace
+from lab import beliefs, cli, episode, episode_plot, policy, results, scenario, trace
 from lab.errors import InputError, LabError
 
 US = 1000
@@ -198,6 +200,27 @@ def test_the_commands_print_and_draw(rundir, tmp_path, capsys, suffix, magic):
     assert picture.read_bytes() == first  # the same run, the same bytes
     assert cli.main(["beliefs", str(rundir), "-o", str(picture)]) == 0
     assert picture.read_bytes().startswith(magic) and "CPU-bound" in capsys.readouterr().out
+
+
+def test_a_domain_keeps_its_colour_however_often_it_runs(rundir):
+    one = cut(rundir, 2)
+    at = one.sample.sent_ns
+    often = [episode.Span(at + n * US, at + (n + 1) * US, 0, (2 + n % 2, 0)) for n in range(150)]
+    axes = episode_plot.episode(replace(one, spans=often)).axes[0]
+    colours = [bar.get_facecolor() for bar in axes.patches if bar.get_width() == pytest.approx(1)]
+    assert len(colours) == 150
+    first, second = (to_rgba(episode_plot.OTHERS[n]) for n in range(2))
+    assert colours == [first, second] * 75
+
+
+def test_a_vcpu_does_not_go_on_with_the_task_of_another(rundir):
+    one = cut(rundir, 2)
+    at = one.sample.sent_ns
+    spans = [episode.Span(at, at + 10 * US, 0, (1, 0)), episode.Span(at + 10 * US, at + 20 * US, 1, (1, 1))]
+    switch = trace.Task(at, 0, (1, 0), SERVER, 25, "I/O-bound", "next", True, False)
+    bars = []
+    seen = episode_plot._tasks(replace(one, spans=spans, happened=[switch]), lambda *what: bars.append(what))
+    assert seen == {"I/O-bound"} and [(start, end) for start, end, *_ in bars] == [(at, at + 10 * US)]
 
 
 def test_the_picture_lies_beside_the_results_by_default(rundir):
