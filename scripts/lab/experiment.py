@@ -7,6 +7,7 @@ its cache.  A target is one figure with a limit; the worst seed decides.
 """
 
 import json
+import math
 import statistics
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -115,8 +116,8 @@ class Verdict:
     def definition(self) -> dict:
         return {
             "says": self.target.says, "scenario": self.target.scenario, "policy": self.target.policy,
-            "measure": self.target.measure, "limit": self.target.limit, "worst": self.worst,
-            "seeds": {str(seed): value for seed, value in self.values.items()},
+            "measure": self.target.measure, "limit": self.target.limit, "worst": _plain(self.worst),
+            "seeds": {str(seed): _plain(value) for seed, value in self.values.items()},
             "verdict": self.word, "problem": self.problem or None,
         }  # fmt: skip
 
@@ -219,6 +220,11 @@ def figure(values: list[int | None], name: str) -> float:
     return stats.percentile(ranked, FIGURES[name]) / 1e6
 
 
+def _plain(value: float | None) -> float | str | None:
+    """As JSON can say it, which knows no infinity."""
+    return value if value is None or math.isfinite(value) else str(value)
+
+
 def judge(target: Target, measured: Results) -> Verdict:
     """The figure of each seed; what cannot be measured is said, and counts as missed."""
     values, problem = {}, ""
@@ -232,7 +238,10 @@ def judge(target: Target, measured: Results) -> Verdict:
         if target.base is not None and seed not in measured.of(target.base_scenario, target.base):
             continue  # the base was measured with fewer seeds
         try:
-            values[seed] = _MEASURES[target.measure](target, measured, found)
+            value = _MEASURES[target.measure](target, measured, found)
+            if math.isnan(value):
+                raise LabError("requests were lost on both sides")
+            values[seed] = value
         except LabError as error:
             problem = f"seed {seed}: {error.message}"
     if not values and not problem:
@@ -421,5 +430,5 @@ def conclude(one: Experiment, found: list[runs.Found], out: Path) -> list[Verdic
     measured = Results(found)
     verdicts = [judge(target, measured) for target in one.targets]
     data = {"experiment": one.name, "title": one.title, "targets": [v.definition() for v in verdicts]}
-    (out / "targets.json").write_text(json.dumps(data, indent=1) + "\n")
+    (out / "targets.json").write_text(json.dumps(data, indent=1, allow_nan=False) + "\n")
     return verdicts

@@ -176,8 +176,13 @@ def groups(plot, measured, look, some) -> Figure:
         for number, (name, found) in enumerate(some.items()):
             for place, client in enumerate(clients):
                 pooled = [v for f in found for v in measured.latencies(f, client, None)]
-                axes.bar(place + (number - (len(some) - 1) / 2) * width, figure(pooled, rank), width * 0.9,
-                         color=look.colour(name))
+                value, where = figure(pooled, rank), place + (number - (len(some) - 1) / 2) * width
+                if value == float("inf"):  # from the bottom to the top, whatever the others are
+                    axes.axvspan(where - width * 0.45, where + width * 0.45, color=look.colour(name), linewidth=0)
+                    axes.annotate("lost", (where, 0.5), xycoords=axes.get_xaxis_transform(), rotation=90,
+                                  ha="center", va="center", fontsize=8.5)
+                else:
+                    axes.bar(where, value, width * 0.9, color=look.colour(name))
         if len(some) > 1:
             _log_ms(axes, "y")
         axes.set_xticks(range(len(clients)), [c.removeprefix("c-") for c in clients])

@@ -119,6 +119,27 @@ def test_a_lost_request_is_slower_than_all_others(tmp_path):
     assert value("latency", one, figure="p50") < float("inf")
 
 
+@pytest.mark.parametrize("measure, more", [
+    ("ratio", {"base": "credit", "at_least": 2}), ("against", {"client": "c1", "other": "c1", "at_most": 2})])
+def test_what_is_lost_on_both_sides_is_no_figure(tmp_path, measure, more):
+    some = [found(tmp_path, chosen=p, seed=s, latency_ms=ms, lost=(50,) if s == 2 else ())
+            for p, ms in (("tavs", 1), ("credit", 100)) for s in (1, 2, 3)]
+    verdict = experiment.judge(target(measure, figure="max", **more), experiment.Results(some))
+    assert sorted(verdict.values) == [1, 3] and not verdict.met
+    assert verdict.problem == "seed 2: requests were lost on both sides"
+
+
+def test_verdicts_are_json_even_if_requests_were_lost(tmp_path):
+    one = load(tmp_path, GOOD.replace('measure = "latency"', 'measure = "latency"\nfigure = "max"'))
+    experiment.conclude(one, [found(tmp_path, lost=(50,))], tmp_path)
+
+    def refuse(word):
+        raise AssertionError(f"{word} is not JSON")
+
+    said = json.loads((tmp_path / "targets.json").read_text(), parse_constant=refuse)["targets"][0]
+    assert (said["worst"], said["seeds"], said["verdict"]) == ("inf", {"1": "inf"}, "MISSED")
+
+
 def test_ratios_are_of_the_same_seed_and_the_worst_decides(tmp_path):
     some = [found(tmp_path, seed=s, latency_ms=0.25) for s in (1, 2, 3)]
     some += [found(tmp_path, chosen="credit", seed=s, latency_ms=50) for s in (1, 2)]
@@ -343,5 +364,8 @@ def test_every_kind_of_plot_is_drawn(tmp_path):
     for kind in experiment_plots._KINDS:
         plot = experiment.Plot(kind, "mixed", "t", domain="d1")
         assert report.plots.draw(experiment_plots.draw, plot, measured, look) is not None, kind
+    lossy = experiment.Results([found(tmp_path, lost=range(50, 70))])
+    drawn = report.plots.draw(experiment_plots.draw, experiment.Plot("groups", "mixed", "t"), lossy, look)
+    assert [[text.get_text() for text in axes.texts] for axes in drawn.axes] == [[], ["lost"], ["lost"]]
     absent = experiment.Plot("learning", "io", "t")
     assert report.plots.draw(experiment_plots.draw, absent, measured, look) is None
