@@ -32,6 +32,15 @@ class Step:
         return self.message.split("\n", 1)[0]
 
 
+@dataclass
+class Change:
+    """What a file of the repository is to be; without content it is to go."""
+
+    content: bytes | None
+    executable: bool = False
+    says: str = ""
+
+
 def _steps(base: str, head: str) -> list[Step]:
     merges = git.run("rev-list", "--min-parents=2", f"{base}..{head}").split()
     if merges or git.run("merge-base", base, head).strip() != base:
@@ -114,8 +123,9 @@ def _fold(steps: list[Step], base: str, now: str) -> list[str]:
     return refused
 
 
-def _overlay(base: str, now: str) -> None:
-    """The repository's overlay files take the content that they have in the tree."""
+def _overlay(base: str, now: str) -> dict[Path, Change]:
+    """The repository's overlay files are to have the content that they have in the tree."""
+    changes = {}
     xen_files = git.files_of(base)
     there = git.files_of(now) - xen_files
     known = set(tree.overlay_files())
@@ -134,20 +144,19 @@ def _overlay(base: str, now: str) -> None:
         executable = mode == "100755"
         if target.is_file() and target.read_bytes() == content and os.access(target, os.X_OK) == executable:
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-        target.chmod(0o755 if executable else 0o644)
-        proc.say(f"{file}: {'overlay file updated' if file in known else 'new overlay file: name it in the series'}")
+        what = "overlay file updated" if file in known else "new overlay file: name it in the series"
+        changes[target] = Change(content, executable, f"{file}: {what}")
+    return changes
 
 
-def _patches(steps: list[Step], base: str) -> None:
-    """Write the patch files that changed, and the series if its patches did."""
+def _patches(steps: list[Step], base: str) -> dict[Path, Change]:
+    """The patch files that are to change, and the series if its patches do."""
     entries, trailer = series.read_series()
     by_subject = {series.read_patch(e.name).subject: e for e in entries}
     xen_files = git.files_of(base)
     previous = git.tree_of(base)
     kept: list[series.Entry] = []
-    new_texts: dict[str, str] = {}
+    changes: dict[Path, Change] = {}
     for step in steps:
         files = [f for f in _changes(previous, step.content) if f in xen_files]
         diff = git.run(*DIFF, previous, step.content, "--", *files) if files else ""
@@ -159,30 +168,46 @@ def _patches(steps: list[Step], base: str) -> None:
             if subject == tree.UNNAMED or not diff:
                 continue      # overlay files only, and those have their own way
             entry = series.Entry(f"{len(kept) + 1:04d}-{series.slug(subject)}.patch")
-            proc.say(f"new patch {entry.name}")
+            says = f"new patch {entry.name}"
         elif series.read_patch(entry.name) == patch:
             kept.append(entry)
             continue
         else:
-            proc.say(f"{entry.name}: updated")
+            says = f"{entry.name}: updated"
         if any(entry.name == other.name for other in kept):
             raise ForgeError(f"two patches would be called {entry.name}: give them different subjects")
         kept.append(entry)
-        new_texts[entry.name] = patch.text()
+        changes[paths.PATCHES / entry.name] = Change(_bytes(patch.text()), says=says)
     for entry in by_subject.values():
         if entry.files:
             raise ForgeError(
                 f"{entry.name} has no commit any more, but overlay files enter with it: "
                 "move its lines in the series to another patch first"
             )
-    for name, text in new_texts.items():
-        paths.PATCHES.mkdir(parents=True, exist_ok=True)
-        (paths.PATCHES / name).write_text(text, errors="surrogateescape")
     for entry in by_subject.values():
-        (paths.PATCHES / entry.name).unlink()
-        proc.say(f"{entry.name}: removed")
+        changes.setdefault(paths.PATCHES / entry.name, Change(None, says=f"{entry.name}: removed"))
     if [e.name for e in kept] != [e.name for e in entries]:
-        paths.SERIES.write_text(series.series_text(kept, trailer))
+        changes[paths.SERIES] = Change(_bytes(series.series_text(kept, trailer)))
+    return changes
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+def _write(changes: dict[Path, Change]) -> dict[Path, Change]:
+    """Makes the changes; returns those that take them back."""
+    back = {}
+    for path, change in changes.items():
+        there = path.is_file()
+        back[path] = Change(path.read_bytes() if there else None, there and os.access(path, os.X_OK))
+        if change.content is None:
+            path.unlink()
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(change.content)
+            path.chmod(0o755 if change.executable else 0o644)
+    return back
 
 
 def run() -> None:
@@ -203,12 +228,19 @@ def run() -> None:
     refused = _fold(steps, base, now)
     if refused:
         raise ForgeError("these edits need a decision:", "\n".join(refused))
-    _patches(steps, base)
-    _overlay(base, now)
-    assembled, _ = tree.assemble(base, source.get().date)
-    if git.tree_of(assembled) != now:
-        raise ForgeError(
-            "patches and overlay do not give build/tree again; build/tree is untouched. They differ in:",
-            "\n".join(_changes(git.tree_of(assembled), now)),
-        )
+    changes = {**_patches(steps, base), **_overlay(base, now)}
+    back = _write(changes)
+    try:
+        assembled, _ = tree.assemble(base, source.get().date)
+        if git.tree_of(assembled) != now:
+            raise ForgeError(
+                "patches and overlay would not give build/tree again; all is as it was. They would differ in:",
+                "\n".join(_changes(git.tree_of(assembled), now)),
+            )
+    except ForgeError:
+        _write(back)
+        raise
+    for change in changes.values():
+        if change.says:
+            proc.say(change.says)
     tree.get()

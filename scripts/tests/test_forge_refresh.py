@@ -121,6 +121,24 @@ def test_edits_on_both_sides_are_refused(repo):
     assert changed(repo, before) == []
 
 
+@pytest.mark.parametrize("file, complaint", [
+    ("stray.c", "new files belong below"),
+    ("xen/common/sched/tavs/b.d", "would not give build/tree again"),    # no overlay file: a compiler's
+])  # fmt: skip
+def test_a_refused_refresh_changes_nothing(repo, file, complaint):
+    before = repo.files()
+    repo.edit("xen/common/sched/core.c", "core line 0\n", "core line zero\n")
+    (repo.tree / "xen/common/sched/tavs/a.c").write_text("a, edited\n")
+    (repo.tree / file).write_text("stray\n")
+    assert complaint in repo.forge("refresh", status=1)
+    assert changed(repo, before) == []
+    repo.forge("tree")
+    (repo.tree / file).unlink()
+    repo.forge("refresh")
+    assert changed(repo, before) == ["patches/xen-4.20/0002-tavs.patch", "xen/common/sched/tavs/a.c"]
+    round_trip(repo)
+
+
 def test_a_dropped_commit_drops_its_patch(repo):
     repo.edit("README", "a small Xen\n", "a small Xen, edited\n")
     repo.git("commit", "-qm", "docs: edit the README", "README")
