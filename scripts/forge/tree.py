@@ -164,7 +164,8 @@ def edits() -> list[str]:
 
 def _keep_edits() -> None:
     """FORCE=1: what is thrown away stays reachable under a ref."""
-    number = len(git.run("for-each-ref", "refs/forge/discarded").splitlines()) + 1
+    there = git.run("for-each-ref", "--format=%(refname:lstrip=3)", "refs/forge/discarded").split()
+    number = max((int(name) for name in there if name.isdecimal()), default=0) + 1
     ref = f"refs/forge/discarded/{number}"
     commit = git.run("commit-tree", state(), "-p", "HEAD", "-m", "edits that FORCE=1 discarded").strip()
     git.run("update-ref", ref, commit)

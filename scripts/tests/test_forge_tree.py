@@ -87,6 +87,16 @@ def test_edits_are_not_thrown_away_unasked(repo):
     assert "edited" in repo.git("show", "refs/forge/discarded/1:xen/common/sched/core.c")
 
 
+def test_what_was_discarded_is_not_discarded_for_what_follows(repo):
+    for number in (1, 2, 3):
+        if number == 3:
+            repo.git("update-ref", "-d", "refs/forge/discarded/1")
+        repo.edit("xen/common/sched/core.c", "core line 20\n", f"edited {number}\n")
+        repo.write("xen/common/sched/tavs/a.c", f"a, edited in the repository {number}\n")
+        assert f"refs/forge/discarded/{number}" in repo.forge("tree", "--force")
+    assert "edited 2" in repo.git("show", "refs/forge/discarded/2:xen/common/sched/core.c")
+
+
 def test_commits_in_the_tree_are_not_thrown_away_either(repo):
     repo.edit("xen/common/sched/core.c", "core line 20\n", "edited\n")
     repo.git("commit", "-qam", "area: an edit")
