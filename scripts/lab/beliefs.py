@@ -21,10 +21,7 @@ class Course:
     crossings: list[tuple[int, int, bool]] = field(default_factory=list)  # time, belief, up
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(trace.CAUSES, 0))
     cpu_ns: int = 0
-
-    @property
-    def believed(self) -> bool:
-        return bool(self.crossings) and self.crossings[-1][2]
+    believed: bool = False  # at the end
 
     @property
     def kind(self) -> str:
@@ -52,6 +49,8 @@ def courses(run: Traced, domain: str | None) -> list[Course]:
             found[key].cpu_ns += h.used_ns
         elif isinstance(h, trace.Belief) and (h.vcpu, h.task) in found:
             found[h.vcpu, h.task].crossings.append((h.at, h.after, h.after > h.before))
+    for c in found.values():
+        c.believed = c.points[-1][1] > run.threshold
     if not found:
         raise LabError(f"{run.label}: there was no evidence of any task in the trace")
     return sorted(found.values(), key=lambda c: (-c.counts["positive"] - c.counts["negative"], c.name))[:MOST]

@@ -184,6 +184,14 @@ def test_beliefs_follow_the_evidence(rundir):
         beliefs.courses(run, "x")
 
 
+def test_who_is_believed_all_along_is_believed(rundir):
+    evidence = [record(EVIDENCE, vcpu(1), n, 0, 0, pair(belief, belief + 1), 10, tsc=2000 + n)
+                for n, belief in ((1, 20), (2, 21), (3, 19))]
+    (rundir / "raw" / trace.TRACE).write_bytes(window(0, *evidence))
+    kinds = {c.task: c.kind for c in beliefs.courses(episode.load(rundir), None)}
+    assert kinds == {1: "believed to be I/O-bound", 2: "believed to be I/O-bound", 3: "undecided"}
+
+
 @pytest.mark.parametrize("suffix, magic", [("svg", b"<?xml"), ("png", b"\x89PNG")])
 def test_the_commands_print_and_draw(rundir, tmp_path, capsys, suffix, magic):
     picture = tmp_path / f"one.{suffix}"
