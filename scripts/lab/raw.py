@@ -92,7 +92,16 @@ def read_log(path: Path, columns: int) -> Log:
 
 def read_domains(path: Path) -> dict[str, int]:
     """raw/domains.tsv: name -> domid.  dom0 need not be listed."""
-    found = {f[1]: int(f[0]) for _, f in _records(path) if not f[0].startswith("#")}
+    found = {}
+    for number, fields in _records(path):
+        if fields[0].startswith("#"):
+            continue
+        try:
+            domid, name = fields[:2]
+            found[name] = int(domid)
+        except ValueError:
+            what = f"{path.name}, line {number}: a number and a name expected"
+            raise LabError(what, ["\t".join(fields)]) from None
     return {**{name: domid for name, domid in found.items() if domid}, "dom0": 0}
 
 

@@ -130,6 +130,13 @@ def test_dom0_need_not_be_listed(tmp_path):
     assert raw.read_domains(tmp_path / "domains.tsv") == {"d1": 1, "dom0": 0}
 
 
+@pytest.mark.parametrize("line", ["\td1", "1", "d1\t1"])
+def test_a_domain_without_a_number_is_named(tmp_path, line):
+    (tmp_path / "domains.tsv").write_text(f"0\tdom0\n{line}\n")
+    with pytest.raises(LabError, match="^domains.tsv, line 2: a number and a name expected$"):
+        raw.read_domains(tmp_path / "domains.tsv")
+
+
 def test_reads_outside_the_window_do_not_count(tmp_path):
     one = scenario.find("disk")
     write_raw(tmp_path, one, TAVS)

@@ -186,6 +186,21 @@ def test_a_bug_in_the_laboratory_is_an_incomplete_run_with_a_traceback_in_the_lo
     assert "Traceback" in (tmp_path / "a/mixed/tavs/seed-1/run.log").read_text()
 
 
+def test_domains_that_xl_could_not_tell_cost_one_run_and_not_the_others(fake, tmp_path, monkeypatch):
+    def execute(prepared, outdir, progress):
+        fake.execute(prepared, outdir, progress)
+        if prepared.chosen.name == "credit":
+            (outdir / "raw" / "domains.tsv").write_text("0\tdom0\n\td1\n")
+            raise LabError("guest d1 has no console")
+
+    monkeypatch.setattr(machine_run, "execute", execute)
+    out = tmp_path / "a"
+    assert lab("run", "mixed", "--policy", "credit", "--policy", "tavs", "--out", out, "--jobs", 1) == 1
+    bad, good = results.load(out / "results.json")
+    assert bad["error"]["message"] == "guest d1 has no console" and good["complete"]
+    assert "domains.tsv, line 2: a number and a name expected" in bad["warnings"]
+
+
 def test_a_worker_that_is_killed_is_an_incomplete_run(fake, tmp_path, monkeypatch):
     monkeypatch.setattr(machine_run, "execute", lambda *_: os.kill(os.getpid(), signal.SIGKILL))
     assert lab("run", "mixed", "--policy", "tavs", "--out", tmp_path / "a") == 1
