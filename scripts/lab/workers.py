@@ -5,6 +5,7 @@ Each worker is a process group of its own, so that Ctrl-C reaches only us; we pa
 SIGTERM, which a worker takes as its own Ctrl-C.  If we die in any other way the kernel sends it.
 """
 
+import contextlib
 import ctypes
 import multiprocessing
 import os
@@ -171,19 +172,18 @@ def _worker(job: Job, cache: Cache, pipe, parent: int) -> None:
         return
     sys.stdout = sys.stderr = open(os.devnull, "w")
 
-    def tell(phase: str, virtual_s: float) -> None:
-        try:
-            pipe.send(("phase", phase, virtual_s))
-        except OSError:
-            pass  # nobody listens any more; SIGTERM is on its way
+    def send(*what) -> None:
+        with contextlib.suppress(OSError):  # nobody listens any more; SIGTERM is on its way
+            pipe.send(what)
 
     try:
-        outcome = run_job(job, cache, tell)
-        pipe.send(("done", outcome))
-    except (KeyboardInterrupt, OSError):
+        try:
+            outcome = run_job(job, cache, lambda phase, virtual_s: send("phase", phase, virtual_s))
+        except Exception as problem:
+            outcome = _lost(job, LabError(f"internal error: {problem!r}", traceback.format_exc()))
+        send("done", outcome)
+    except KeyboardInterrupt:
         pass
-    except Exception as problem:
-        pipe.send(("done", _lost(job, LabError(f"internal error: {problem!r}", traceback.format_exc()))))
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.killpg(0, signal.SIGTERM)  # nothing that we started outlives us
@@ -198,7 +198,8 @@ def _vanished(job: Job, process) -> Outcome:
 def _lost(job: Job, error: LabError) -> Outcome:
     """A run that did not even come to write its results."""
     run = results.collect(job.rundir, job.scenario, job.policy, job.seed, error=error)
-    results.save(job.rundir / RESULTS, [run])
+    with contextlib.suppress(OSError):  # perhaps the very reason; all results are saved once more
+        results.save(job.rundir / RESULTS, [run])
     return Outcome(run)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Workers, cache, command line, comparison and report, with a machine that writes made-up raw files."""
 
+import errno
 import hashlib
 import os
 import re
@@ -199,6 +200,22 @@ def test_domains_that_xl_could_not_tell_cost_one_run_and_not_the_others(fake, tm
     bad, good = results.load(out / "results.json")
     assert bad["error"]["message"] == "guest d1 has no console" and good["complete"]
     assert "domains.tsv, line 2: a number and a name expected" in bad["warnings"]
+
+
+def test_a_run_whose_results_cannot_be_written_says_why(fake, tmp_path, monkeypatch):
+    save = results.save
+
+    def full(path, some):
+        if path.parent.parent.name == "credit":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        save(path, some)
+
+    monkeypatch.setattr(results, "save", full)
+    out = tmp_path / "a"
+    assert lab("run", "mixed", "--policy", "credit", "--policy", "tavs", "--out", out, "--jobs", 1) == 1
+    bad, good = results.load(out / "results.json")
+    assert bad["error"]["message"] == "internal error: OSError(28, 'No space left on device')"
+    assert good["complete"] and not (out / "mixed/credit/seed-1/results.json").exists()
 
 
 def test_a_worker_that_is_killed_is_an_incomplete_run(fake, tmp_path, monkeypatch):
