@@ -317,29 +317,29 @@ def _domid(found: runs.Found, name: str | None) -> int:
     return rows[0]["domid"]
 
 
-def _statistics(target, found) -> tuple[xendump.Domain, float]:
-    """What the scheduler counted of a domain in the window, and its PBratio."""
-    domid = _domid(found, target.domain)
+def _spent(found: runs.Found, name: str | None) -> xendump.Domain:
+    """What the scheduler counted of a domain in the window."""
+    domid = _domid(found, name)
     before, after = xendump.window(found)
-    return after.domains[domid] - before.domains[domid], after.domains[domid].pbratio / 1000
+    if domid not in before.domains or domid not in after.domains:
+        raise LabError(f"the scheduler said nothing of domain {domid}")
+    return after.domains[domid] - before.domains[domid]
 
 
 def _boosted(target, measured, found) -> float:
     """Percent of the domain's CPU time that was boosted."""
-    spent, _ = _statistics(target, found)
+    spent = _spent(found, target.domain)
     return 100 * spent.boosted_us / max(spent.run_us, 1)
 
 
 def _refused(target, measured, found) -> float:
     """Boosts refused because the budget was used up."""
-    return float(_statistics(target, found)[0].refused_budget)
+    return float(_spent(found, target.domain).refused_budget)
 
 
 def hit_ratio(found: runs.Found, name: str | None) -> float:
     """Percent of a domain's boosts in the window during which an I/O-bound task ran: the paper's PBHR."""
-    domid = _domid(found, name)
-    before, after = xendump.window(found)
-    spent = after.domains[domid] - before.domains[domid]
+    spent = _spent(found, name)
     if not spent.boosts:
         raise LabError("there was no boost")
     return 100 * spent.hits / spent.boosts
@@ -351,7 +351,7 @@ def _hit(target, measured, found) -> float:
 
 def _boosts(target, measured, found) -> float:
     """Boosts of the domain in the window."""
-    return float(_statistics(target, found)[0].boosts)
+    return float(_spent(found, target.domain).boosts)
 
 
 def unit_cost(found: runs.Found, domain: str | None) -> float:

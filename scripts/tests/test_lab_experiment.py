@@ -298,6 +298,14 @@ def test_the_budget_is_seen(tmp_path):
         experiment._hit(target("hit", domain="dom0"), experiment.Results([one]), one)
 
 
+@pytest.mark.parametrize("measure", ["boosted", "refused", "hit", "boosts"])
+def test_a_domain_of_which_the_scheduler_says_nothing_is_no_figure(tmp_path, measure):
+    one = found(tmp_path)
+    (one.directory / "serial.log").write_text(log(FIRST, SECOND))
+    verdict = experiment.judge(target(measure, domain="h1", at_most=1), experiment.Results([one]))
+    assert verdict.problem == "seed 1: the scheduler said nothing of domain 2" and not verdict.met
+
+
 # From the command line
 
 
