@@ -307,7 +307,12 @@ def work_rate(found: runs.Found, pattern: str) -> float:
 
 def _work(target, measured, found) -> float:
     mine = work_rate(found, target.client)
-    return mine if target.base is None else mine / work_rate(_base(target, measured, found), target.client)
+    if target.base is None:
+        return mine
+    base = work_rate(_base(target, measured, found), target.client)
+    if not base:
+        raise LabError(f"no work was done under {target.base}")
+    return mine / base
 
 
 def _domid(found: runs.Found, name: str | None) -> int:
@@ -364,6 +369,8 @@ def unit_cost(found: runs.Found, domain: str | None) -> float:
         units = [c["whole"]["n"] for c in run["clients"] if domain in (None, c["guest"])]
     if not units or None in units or not sum(units):
         raise LabError("the work that was done is not known")
+    if not cpu:
+        raise LabError("the CPU time that it took is not known")
     return cpu / sum(units)
 
 
@@ -373,10 +380,22 @@ def _cost(target, measured, found) -> float:
     return 100 * (unit_cost(found, target.domain) - base) / base
 
 
+def _computed(found: runs.Found) -> list[tuple[int, ...]]:
+    """What the first program that computes logged: time, units, task switches."""
+    if not found.run["hogs"]:
+        raise LabError("there is no program that computes")
+    if found.directory is None:
+        raise LabError("the raw files are missing")
+    name = f"{found.run['hogs'][0]['guest']}.{found.run['hogs'][0]['workload']}.tsv"
+    rows = raw.read_log(found.directory / "raw" / name, 3).rows
+    if len(rows) < 2 or rows[-1][0] <= rows[0][0]:
+        raise LabError(f"{name} says too little")
+    return rows
+
+
 def switches(found: runs.Found) -> tuple[float, float]:
     """Task switches, and units of work, a second, as the first program that computes logged them."""
-    one = found.run["hogs"][0]
-    rows = raw.read_log(found.directory / "raw" / f"{one['guest']}.{one['workload']}.tsv", 3).rows
+    rows = _computed(found)
     seconds = (rows[-1][0] - rows[0][0]) / 1e9
     return (rows[-1][2] - rows[0][2]) / seconds, (rows[-1][1] - rows[0][1]) / seconds
 
@@ -384,14 +403,15 @@ def switches(found: runs.Found) -> tuple[float, float]:
 def switch_cost(found: runs.Found, base: runs.Found) -> float:
     """ns that a task switch costs more than under the base, in a scenario that does nothing else."""
     rate, units = switches(found)
+    if not rate:
+        raise LabError("no task was switched")
     domain = found.run["hogs"][0]["guest"]
     return (unit_cost(found, domain) - unit_cost(base, domain)) * units / rate
 
 
 def round_costs(found: runs.Found) -> list[float]:
     """ns that a unit took in each round of a crowd that lies in the window, by the guest's clock."""
-    one = found.run["hogs"][0]
-    rows = raw.read_log(found.directory / "raw" / f"{one['guest']}.{one['workload']}.tsv", 3).rows
+    rows = _computed(found)
     inside = results.placed(tuple(found.run["window"][k] for k in ("start_ns", "end_ns")), rows[-1][0])
     costs = [
         (after[0] - before[0]) / (after[1] - before[1])

@@ -93,8 +93,7 @@ def markdown(one: Experiment, verdicts: list[Verdict], found: list[runs.Found]) 
             slowest = max((v for v in first if v is not None), default=None)
             latencies.append((scenario_name, policy_name, name, seeds, str(len(pooled)), *cells, tables.ms(slowest), worst))
         if len(same[0].run["domains"]) == 2 and same[0].run["hogs"]:
-            cost = sum(experiment.unit_cost(f, same[0].run["domains"][1]["name"]) for f in same) / len(same)
-            works.append((scenario_name, policy_name, f"{cost:,.1f}"))
+            works.append((scenario_name, policy_name, _cost(same, same[0].run["domains"][1]["name"])))
         if same[0].run["hogs"] and same[0].run["hogs"][0]["workload"] == "crowd":
             rounds.append((scenario_name, policy_name, seeds, *_rounds(same)))
     if latencies:
@@ -114,14 +113,24 @@ def markdown(one: Experiment, verdicts: list[Verdict], found: list[runs.Found]) 
     return "\n".join(lines) + "\n"
 
 
+def _cost(same: list[runs.Found], domain: str) -> str:
+    try:
+        return f"{sum(experiment.unit_cost(f, domain) for f in same) / len(same):,.1f}"
+    except LabError:
+        return "-"
+
+
 def _rounds(same: list[runs.Found]) -> tuple[str, ...]:
     """What a unit took in the rounds of these seeds, and how much that differs."""
-    costs = [experiment.round_costs(f) for f in same]
+    try:
+        costs = [experiment.round_costs(f) for f in same]
+        rates = [experiment.switches(f) for f in same]
+    except LabError:
+        return ("-",) * 7
     medians = [statistics.median(c) for c in costs]
     mean = statistics.mean(medians)
     deviation = f"{100 * statistics.stdev(medians) / mean:.4f}%" if len(medians) > 1 else "-"
     within = max((max(c) - min(c)) / statistics.median(c) for c in costs)
-    rates = [experiment.switches(f) for f in same]
     return (str(sum(map(len, costs))), f"{mean:,.2f}", deviation, f"{min(medians):,.2f}", f"{max(medians):,.2f}",
             f"{100 * within:.4f}%", f"{1000 * statistics.mean(s / u for s, u in rates):.2f}")  # fmt: skip
 

@@ -232,6 +232,33 @@ def test_work_is_of_readers_or_clients_else_of_what_computes(tmp_path):
     assert value("work", mixed, client="h1.hog") == mixed.run["hogs"][1]["units_per_s"]
 
 
+def test_what_cannot_be_computed_is_no_figure_and_takes_no_other_with_it(tmp_path):
+    one, base = (found(tmp_path, "crowd-fifo", p) for p in ("tavs", "credit2"))
+
+    def problem(measure, **more):
+        verdict = experiment.judge(target(measure, "crowd-fifo", base="credit2", at_most=1, **more),
+                                   experiment.Results([one, base]))
+        assert not verdict.met
+        return verdict.problem
+
+    log = one.directory / "raw" / "d1.crowd.tsv"
+    title, *rows = log.read_text().splitlines()
+    log.write_text("\n".join([title, *(row.rpartition("\t")[0] + "\t0" for row in rows if row[0] != "#")]) + "\n")
+    assert problem("hooks", via="crowd-fifo") == "seed 1: no task was switched"
+    log.write_text(title + "\n")
+    assert problem("rounds") == problem("hooks", via="crowd-fifo") == "seed 1: d1.crowd.tsv says too little"
+    one.run["domains"] = one.run["domains"][:1]
+    assert problem("cost", domain="d1") == "seed 1: the CPU time that it took is not known"
+    one.run["domains"], one.run["hogs"] = base.run["domains"], [{**one.run["hogs"][0], "units": None}]
+    text = experiment_report.markdown(load(tmp_path), [], [one, base])
+    mine = [line for line in text.splitlines() if line.startswith("| crowd-fifo | tavs |")]
+    assert [set(line.split(" | ")[2 + n:]) for n, line in enumerate(mine)] == [{"- |"}, {"-", "- |"}]
+    base.run["hogs"][0]["units_per_s"] = 0.0
+    assert problem("work", client="d1.*") == "seed 1: no work was done under credit2"
+    one.run["hogs"] = []
+    assert problem("rounds") == "seed 1: there is no program that computes"
+
+
 def test_what_cannot_be_measured_is_missed_with_a_reason(tmp_path):
     one = found(tmp_path)
     nothing = experiment.judge(target("latency", chosen="rtds", at_most=1), experiment.Results([one]))
