@@ -79,14 +79,15 @@ class Experiment:
     plots: tuple[Plot, ...]
 
     def jobs(self, out: Path, artifacts: dict, seeds=None, fresh=False) -> list[workers.Job]:
-        """One for each run; `seeds` replaces those of the file."""
-        return [
+        """One for each run, however often it is planned; `seeds` replaces those of the file."""
+        jobs = [
             workers.Job(m.scenario, p, seed, artifacts,
                         workers.rundir(out, m.scenario.name, p.name, seed), fresh)
             for m in self.measurements
             for seed in dict.fromkeys(seeds or m.seeds)
             for p in m.policies
         ]
+        return list({job.rundir: job for job in jobs}.values())
 
 
 @dataclass(frozen=True)

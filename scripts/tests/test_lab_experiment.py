@@ -68,7 +68,8 @@ def value(measure, *some, **more):
 def test_every_experiment_that_is_there_makes_sense(name):
     one = experiment.find(name)
     assert one.description and one.targets
-    assert all(job.rundir for job in one.jobs(experiment.Path("out"), {}))
+    planned = [(m.scenario.name, p.name, seed) for m in one.measurements for p in m.policies for seed in m.seeds]
+    assert len(planned) == len(set(planned)) == len(one.jobs(experiment.Path("out"), {}))
 
 
 def test_runs_are_scenarios_by_policies_by_seeds(tmp_path):
@@ -76,6 +77,12 @@ def test_runs_are_scenarios_by_policies_by_seeds(tmp_path):
     labels = [job.label for job in one.jobs(tmp_path, {})]
     assert labels == [f"mixed/{p}/{s}" for s in (1, 2) for p in ("tavs", "credit", "pb20")]
     assert len(one.jobs(tmp_path, {}, seeds=[7])) == 3
+
+
+def test_a_run_that_is_planned_twice_is_measured_once(tmp_path):
+    again = '[[run]]\nscenario = "mixed"\npolicies = ["tavs", "rtds"]\nseeds = [2, 3]\n'
+    labels = [job.label for job in load(tmp_path, GOOD + again).jobs(tmp_path, {})]
+    assert len(labels) == 6 + 3 and len(set(labels)) == len(labels)
 
 
 @pytest.mark.parametrize("text, message", [
