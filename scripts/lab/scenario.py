@@ -18,6 +18,8 @@ from .toml_input import Source
 NETWORK = "10.0.0"
 # Programs that take all the CPU they get, and log how much work they did with it.
 BUSY = ("hog", "storm", "evader", "crowd", "pingpong", "loopback")
+# What a guest says itself (guest-tests/guest/init); dom0 goes by how such a line begins.
+RESERVED = ("done", "died", "failed")
 
 
 @dataclass(frozen=True)
@@ -275,6 +277,13 @@ def _guests(
             raise source.error(
                 where + ("disk", number, "name"), f"the guest has a disk '{disk.name}' already"
             )
+        for key in ("latency_us", "queue"):
+            if key in entry["disk"][number] and disk.backend != "null":
+                raise source.error(where + ("disk", number, key), 'only a disk with backend = "null" has it')
+        if disk.persistent and not all(d.persistent for d in disks):
+            raise source.error(
+                where + ("disk", number, "persistent"), "all disks of a guest have persistent grants, or none"
+            )
 
     workloads: list[Workload] = []
     for number, item in enumerate(entry.get("workload", [])):
@@ -283,6 +292,11 @@ def _guests(
             raise source.error(
                 where + ("workload", number),
                 f"the guest has a workload '{workload.name}' already: give it a name",
+            )
+        if workload.name.startswith(RESERVED):
+            raise source.error(
+                where + ("workload", number, "name"),
+                f"'{workload.name}' begins like what a guest says itself: {', '.join(RESERVED)}",
             )
         if workload.port in [w.port for w in workloads if w.run == "echo" and w.proto == workload.proto]:
             raise source.error(

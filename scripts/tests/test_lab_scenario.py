@@ -90,6 +90,16 @@ CASES = {
                 "case.toml:8: guest[1].workload[2]: a block reader needs a disk: the guest has no [[guest.disk]]"),
     "wrong disk": (GOOD.replace('run = "blkread"', 'run = "blkread"\ndev = "/dev/xvdb"'),
                    "case.toml:13: guest[1].workload[2].dev: the guest has no such disk; it has xvda"),
+    "latency of a loop device": (GOOD.replace("size_mb = 1", "size_mb = 1\nlatency_us = 0"),
+                                 'case.toml:9: guest[1].disk[1].latency_us: only a disk with backend = "null" has it'),
+    "queue of a loop device": (GOOD.replace("size_mb = 1", 'size_mb = 1\nbackend = "loop"\nqueue = 4'),
+                               'case.toml:10: guest[1].disk[1].queue: only a disk with backend = "null" has it'),
+    "one disk with persistent grants": (
+        GOOD.replace("size_mb = 1", 'size_mb = 1\n[[guest.disk]]\nname = "xvdb"\npersistent = true'),
+        "case.toml:11: guest[1].disk[2].persistent: all disks of a guest have persistent grants, or none"),
+    "a name that a guest says": (GOOD.replace('run = "hog"', 'run = "hog"\nname = "done-soon"'),
+                                 "case.toml:18: guest[2].workload[1].name: "
+                                 "'done-soon' begins like what a guest says itself: done, died, failed"),
     "long span": (GOOD.replace('run = "blkread"', 'run = "blkread"\nspan = 2097152'),
                   "case.toml:13: guest[1].workload[2].span: is larger than the disk, which has 1 MB"),
     "odd size": (GOOD.replace('run = "blkread"', 'run = "blkread"\nsize = 1000'),
