@@ -2,7 +2,6 @@
 """The Debian packages that building and booting need."""
 
 import os
-import subprocess
 
 from . import proc
 from .errors import ForgeError
@@ -17,9 +16,10 @@ PACKAGES = """
 
 
 def missing() -> list[str]:
-    listed = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${db:Status-Abbrev}\t${Package}\t${Provides}\n"], capture_output=True, text=True
-    ).stdout
+    try:
+        listed = proc.capture(["dpkg-query", "-W", "-f", "${db:Status-Abbrev}\t${Package}\t${Provides}\n"])
+    except ForgeError as error:
+        raise ForgeError("which packages are installed can be told on Debian only", error.message) from error
     have = set()
     for line in listed.splitlines():
         status, name, provides = line.split("\t")

@@ -9,6 +9,7 @@ import shutil
 from pathlib import Path
 
 from . import apt, paths, proc, stamp, xen
+from .errors import ForgeError
 
 PINNED_VERSION = "1:7.2+dfsg-7+deb12u18"
 SUITES = ["bookworm", "bookworm-security"]
@@ -51,6 +52,9 @@ def _unpack(noted: dict, work: Path) -> Path:
 
 def build() -> Path:
     """Brings the emulator up to date; its directory, with BINARY and the firmware."""
+    absent = [path for path in FIRMWARE if not Path(path).exists()]
+    if absent:
+        raise ForgeError("firmware of the emulator is missing; `make deps` names its packages", "\n".join(absent))
     noted = _download()
     patches = [(p.name, stamp.file_hash(p)) for p in sorted(PATCHES.glob("*.patch"))]
     firmware = [(path, stamp.file_hash(Path(path))) for path in FIRMWARE]

@@ -4,7 +4,6 @@
 import hashlib
 import os
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,8 +109,8 @@ def _from_archive() -> Source:
 def _own_files(tree: Path) -> list[str]:
     """What of a user's tree is source: the tracked files if it is a git checkout, else all of it."""
     if (tree / ".git").exists():
-        listed = subprocess.run(["git", "-C", tree, "ls-files", "-z"], capture_output=True, check=True).stdout
-        return sorted(f for f in os.fsdecode(listed).split("\0") if f and (tree / f).exists())
+        listed = proc.capture(["git", "-C", tree, "ls-files", "-z"], errors="surrogateescape")
+        return sorted(f for f in listed.split("\0") if f and (tree / f).exists())
     return sorted(str(p.relative_to(tree)) for p in tree.rglob("*") if p.is_symlink() or p.is_file())
 
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from forge import apt, bzimage, deps, series, stamp, xen
+from forge import apt, bzimage, deps, qemu, series, stamp, xen
 from forge.errors import ForgeError
 from forge_fixture import SCRIPTS
 
@@ -213,6 +213,19 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(monkeypa
     with pytest.raises(ForgeError) as caught:
         deps.ensure()
     assert caught.value.details == "sudo apt-get install -y --no-install-recommends no-such-package-at-all"
+
+
+def test_without_dpkg_the_packages_cannot_be_told(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ForgeError, match="on Debian only"):
+        deps.missing()
+
+
+def test_missing_firmware_is_named(monkeypatch):
+    monkeypatch.setattr(qemu, "FIRMWARE", ("/nonexistent/bios.bin", "/bin/sh"))
+    with pytest.raises(ForgeError, match="make deps") as caught:
+        qemu.build()
+    assert caught.value.details == "/nonexistent/bios.bin"
 
 
 def forge(*words, **env):

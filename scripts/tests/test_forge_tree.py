@@ -41,6 +41,13 @@ def test_of_a_git_checkout_only_tracked_files_are_taken(tmp_path):
     assert (repo.tree / "README").exists()
 
 
+def test_a_git_checkout_that_git_does_not_take_is_said(tmp_path):
+    repo = Repository(tmp_path)
+    repo.write("own-xen/.git", "gitdir: /nonexistent\n")
+    said = repo.forge("tree", status=1)
+    assert "ls-files -z failed" in said and "not a git repository" in said
+
+
 def test_same_input_same_commit(repo, tmp_path):
     other = Repository(tmp_path / "elsewhere")
     subprocess.run(["cp", "-a", "-T", repo.xen, other.xen], check=True)
