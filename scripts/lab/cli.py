@@ -271,6 +271,11 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except OSError as error:
+        where = f"{paths.shown(str(error.filename))}: " if error.filename else ""
+        err.print(f"error: {where}{error.strerror or error}", style="bold red", markup=False, highlight=False,
+                  soft_wrap=True)
+        return 1
 
 
 def _console(stream) -> Console:

@@ -308,6 +308,15 @@ class TestCommandLine:
         assert lab("run", "mixed") == 1
         assert capsys.readouterr().err == "error: artifacts.json is missing: nothing is built yet\n  run: make ready\n"
 
+    def test_what_cannot_be_written_is_named(self, measured, tmp_path, monkeypatch, capsys):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "page.html").mkdir()
+        (tmp_path / "file").touch()
+        assert lab("report", measured, "-o", "page.html") == 1
+        assert capsys.readouterr().err == "error: page.html: Is a directory\n"
+        assert lab("report", measured, "-o", "file/page.html") == 1
+        assert capsys.readouterr().err == "error: file/page: Not a directory\n"
+
     @pytest.mark.parametrize("verb", ["", "run", "boot", "compare", "report", "list", "demo"])
     def test_help_teaches(self, verb, capsys):
         with pytest.raises(SystemExit) as caught:
