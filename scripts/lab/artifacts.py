@@ -52,6 +52,13 @@ class Artifacts:
                 return file
         raise LabError(f"our module {name} is not built: run `make ready`")
 
+    def workload(self, name: str) -> Path:
+        """A program that runs in dom0 or in guests."""
+        file = self.workloads / name
+        if not file.exists():
+            raise LabError(f"the workload {name} is not built: run `make ready`")
+        return file
+
     def guest_kernel(self, series: str) -> Path:
         """The unpacked package of a guest's kernel."""
         return self.kernel if series == DEFAULT_KERNEL else Path(self._extra(series)["kernel"])

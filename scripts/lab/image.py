@@ -52,7 +52,7 @@ def dom0_image(
     if "fuzz" in " ".join((*policy.commands, *policy.before, *policy.after)).split():
         programs.append("fuzz")
     for workload in programs:
-        archive.add_file(f"lab/bin/{workload}", artifacts.workloads / workload, 0o755)
+        archive.add_file(f"lab/bin/{workload}", artifacts.workload(workload), 0o755)
 
     archive.add_text("lab/env", _environment(scenario, policy, mode))
     archive.add_text("lab/policy", _policy_commands(scenario, policy))
@@ -235,7 +235,7 @@ def _guest_base(artifacts: Artifacts, kernel: str, scenario: Scenario, policy: P
                  [artifacts.our_module(name) for name in policy.guest_modules])
     archive.add_file("init", ROOT / "guest-tests/guest/init", 0o755)
     for program in sorted(programs):
-        archive.add_file(f"lab/bin/{program}", artifacts.workloads / program, 0o755)
+        archive.add_file(f"lab/bin/{program}", artifacts.workload(program), 0o755)
     return archive.pack()
 
 
@@ -288,7 +288,7 @@ def _add_system(archive: Archive, artifacts: Artifacts, more: Sequence[str]) -> 
     for program in programs:
         archive.add_file(f"{_PREFIX}/{program.relative_to(prefix)}", program, 0o755)
     own_libraries = prefix / "lib"
-    for name, file in sorted(_libraries([*programs, artifacts.workloads / "wire"],
+    for name, file in sorted(_libraries([*programs, artifacts.workload("wire")],
                                         own_libraries).items()):
         where = f"usr/lib/{name}" if file.is_relative_to(own_libraries) else f"lib64/{name}"
         archive.add_file(where, file, 0o755)

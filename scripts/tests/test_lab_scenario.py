@@ -3,7 +3,7 @@
 
 import pytest
 
-from lab import image, policy, scenario
+from lab import artifacts, image, policy, scenario
 from lab.errors import InputError, LabError
 
 GOOD = """\
@@ -244,6 +244,19 @@ def test_dom0_gets_the_weight_that_it_is_entitled_by(tmp_path):
     assert "Domain-0" not in image._policy_commands(load(tmp_path, GOOD), known["credit"])
     with pytest.raises(LabError, match="dom0 has weight 512, but the scheduler rtds knows no weights"):
         image._policy_commands(one, known["rtds"])
+
+
+def test_a_workload_that_is_not_built_is_named(tmp_path, monkeypatch):
+    kinds = dict.fromkeys(("xen", "xen_debug", "xen_pristine", "tools", "kernel", "vmlinux", "qemu"), __file__)
+    built = artifacts.Artifacts.of({**kinds, "dom0_modules": [], "workloads": str(tmp_path)})
+    for name in ("_add_system", "_add_modules", "_add_busybox"):
+        monkeypatch.setattr(image, name, lambda *_: None)
+    monkeypatch.setattr(image.kmodules, "ModuleTree", lambda *_: None)
+    (tmp_path / "blkread").touch()
+    for name in ("wire", "bar", "echo"):
+        with pytest.raises(LabError, match=f"^the workload {name} is not built: run `make ready`$"):
+            image.dom0_image(load(tmp_path, GOOD), policy.load()["credit"], 1, built, "measure")
+        (tmp_path / name).touch()
 
 
 def test_another_seed_unpauses_guests_at_other_times(tmp_path):
