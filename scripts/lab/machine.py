@@ -27,6 +27,7 @@ RTC_BASE = "2026-01-01"
 SHARED_MEMORY_MB = 64  # for the results; the file is sparse
 
 _SERIAL_LOG = "serial.log"
+_COMPLAINTS = "qemu.log"  # what QEMU says; no part of the results
 _RESULTS = "shared-memory"
 # Seconds of host time without any virtual time passing: QEMU itself is stuck.
 _STUCK_S = 180
@@ -113,7 +114,7 @@ def run(
     """Runs the machine to its end and returns what dom0 handed over.
 
     `progress` gets the current phase and the virtual time in seconds, about
-    once a second of host time.  LabError if the machine did not come to its
+    twice a second of host time.  LabError if the machine did not come to its
     end; the serial log then has Xen's run queues.
     """
     machine = _Machine(command, directory)
@@ -130,10 +131,11 @@ class _Machine:
             (directory / name).unlink(missing_ok=True)
         # Killed with its parent, whatever ends that one; a session of its own,
         # so that the terminal's Ctrl-C reaches us alone.
-        self._qemu = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "--", *command],
-            cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, start_new_session=True)
+        with (directory / _COMPLAINTS).open("wb") as complaints:
+            self._qemu = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "--", *command],
+                cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                stderr=complaints, start_new_session=True)
         self._qmp: _Monitor | None = None
 
     def watch(self, limit_s: float, progress: Callable[[str, float], None]) -> bytes:
@@ -172,14 +174,11 @@ class _Machine:
 
     def tail(self, lines: int = 30) -> str:
         """The end of what the machine printed, and of what QEMU said."""
-        text = self._log()
-        complaint = b""
-        if self._qemu.poll() is not None and self._qemu.stderr:
-            complaint = self._qemu.stderr.read()
-        return "\n".join(text.splitlines()[-lines:]) + complaint.decode(errors="replace")
+        texts = (self._log(), self._log(_COMPLAINTS))
+        return "\n".join(line for text in texts for line in text.splitlines()[-lines:])
 
-    def _log(self) -> str:
-        log = self._directory / _SERIAL_LOG
+    def _log(self, name: str = _SERIAL_LOG) -> str:
+        log = self._directory / name
         return log.read_text(errors="replace") if log.exists() else ""
 
     def _phase(self) -> str | None:

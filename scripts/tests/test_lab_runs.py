@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lab import cli, paths, policy, report, results, runs, scenario, trace, workers
+from lab import cli, machine, paths, policy, report, results, runs, scenario, trace, workers
 from lab import run as machine_run
 from lab.cache import Cache
 from lab.errors import LabError
@@ -223,6 +223,15 @@ def test_a_worker_that_is_killed_is_an_incomplete_run(fake, tmp_path, monkeypatc
     assert lab("run", "mixed", "--policy", "tavs", "--out", tmp_path / "a") == 1
     (run,) = results.load(tmp_path / "a" / "results.json")
     assert run["error"]["message"] == "the worker process died (exit code -9)"
+
+
+def test_a_machine_that_complains_at_length_ends_and_is_heard(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "_STUCK_S", 5)
+    emulator = "printf 'Xen 4.20' > serial.log; yes complaint | head -n 20000 >&2; echo the end >&2"
+    with pytest.raises(LabError, match="^the machine ended in phase 'start' without results$") as caught:
+        machine.run(["sh", "-c", emulator], tmp_path, 10, lambda *_: None)
+    assert caught.value.details[:2] == ["Xen 4.20", "complaint"]
+    assert caught.value.details[-2:] == ["complaint", "the end"] and len(caught.value.details) < 100
 
 
 def start_slow_run(fake, tmp_path) -> tuple[int, int]:
