@@ -75,7 +75,7 @@ def test_each_boost_that_is_granted_runs_and_ends_once(smoke):
     boosts = by_vcpu(smoke, trace.Grant, trace.Run, trace.End)
     ended = 0
     for vcpu, records in boosts.items():
-        granted = None
+        granted, ran = None, []
         for h in (r for r in records if r.reason != "driver"):
             match h:
                 case trace.Grant():
@@ -155,6 +155,7 @@ def test_xenalyze_counts_and_prints_the_same(smoke):
             r"^\|-- Domain (\d+) --\|\n(.*?)(?=^\|-- Domain|\Z)", summary, re.M | re.S
         )
     }
+    assert {0, 1, 2} <= domains.keys()
     for domid, text in domains.items():
         granted = Counter(h.reason for h in smoke.trace.of(trace.Grant) if h.vcpu[0] == domid)
         assert {r: int(n) for r, n in re.findall(r"boosts for (\w+): (\d+)", text)} == granted

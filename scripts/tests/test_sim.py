@@ -267,7 +267,9 @@ def test_bad_scenarios_name_the_line(sim, tmp_path, text, words):
 
 def replays():
     text = (ROOT / "docs/findings.md").read_text()
-    return re.findall(r"^    sched-sim (explore .*)$", text, re.M)
+    found = re.findall(r"^    sched-sim (explore .*)$", text, re.M)
+    assert found
+    return found
 
 
 @pytest.mark.parametrize("replay", replays(), ids=lambda r: re.search(r"--strict (\S+)", r)[1])

@@ -193,7 +193,10 @@ def test_help_teaches_every_option(programs, name):
     done = run(programs / name, "--help", text=True)
     assert done.returncode == 0
     assert done.stdout.startswith(f"usage: {name}")
-    assert "--help" in done.stdout
+    options = re.findall(r'\.name = "([\w-]+)", \.placeholder', (SOURCE / f"{name}.c").read_text())
+    assert options
+    assert re.findall(r"^  --([\w-]+)", done.stdout, re.M) == [*options, "help"]
+    assert not re.search(r"^  --.*\n(?!      \S)", done.stdout, re.M)  # below each is what it does
 
 
 @pytest.mark.parametrize("command, message", [
@@ -260,13 +263,9 @@ def test_client_names_are_unique(programs, tmp_path):
     assert "there is a 'a' already" in done.stderr
 
 
-@pytest.mark.parametrize("name, arguments", [
-    ("hog", []),
-    ("echo", ["--port", "7"]),
-])
-def test_an_unwritable_log_fails_at_once(programs, tmp_path, name, arguments):
-    if name == "echo":
-        arguments = ["--port", free_port(socket.SOCK_DGRAM)]
+@pytest.mark.parametrize("name", ["hog", "echo"])
+def test_an_unwritable_log_fails_at_once(programs, tmp_path, name):
+    arguments = ["--port", free_port(socket.SOCK_DGRAM)] if name == "echo" else []
     done = run(programs / name, *arguments, "--log", tmp_path / "missing" / "log", text=True)
     assert done.returncode == 1
     assert "No such file" in done.stderr
@@ -625,7 +624,7 @@ def test_the_evader_sleeps_in_each_period(programs, tmp_path):
         time.sleep(1.0)
         ticks = sum(map(int, Path(f"/proc/{process.pid}/stat").read_text().rsplit(") ", 1)[1].split()[11:13]))
     assert ticks / os.sysconf("SC_CLK_TCK") < 0.4
-    assert Log.read(tmp_path / "log").remarks["moves"] >= 0
+    assert "moves" in Log.read(tmp_path / "log").remarks
 
 
 def test_loopback_says_what_it_lacks_outside_xen(programs, tmp_path):
