@@ -71,7 +71,7 @@ inputs give the same bytes on any host, so every figure here can be reproduced e
 that measure latency have one pCPU, which dom0, the guests and the client share;</li>
 <li>a network: the client is a process in dom0 that stands for the wire. It sends at seeded, absolute times and stamps the
 replies; it costs tens of microseconds of dom0's time a request;</li>
-<li>a disk: disks are RAM behind a loop device in dom0.</li>
+<li>a disk: disks are RAM in dom0, behind a loop device, or behind one that answers each request after a fixed time.</li>
 </ul>
 <p>So differences between schedulers in when guests run are modelled; differences of a few microseconds in what a decision
 costs are not.</p>
