@@ -86,7 +86,7 @@ def user_entries(etc: Path = Path("/etc/apt")) -> list[Entry]:
     return found
 
 
-def mirrors(entries: list[Entry]) -> list[tuple[str, str]]:
+def mirrors(entries: list[Entry]) -> tuple[str, str]:
     """The (archive, security archive) that the user's own apt takes Debian's packages from.
 
     DEBIAN_MIRROR and DEBIAN_SECURITY_MIRROR override them. A mirror that is configured without its security archive
@@ -98,7 +98,7 @@ def mirrors(entries: list[Entry]) -> list[tuple[str, str]]:
     if not own:
         raise ForgeError("no mirror of Debian in /etc/apt: name one with DEBIAN_MIRROR=URL")
     security = next((e.uri for e in debian if e.suite.endswith("-security")), f"{own}-security")
-    return [(own, os.environ.get("DEBIAN_SECURITY_MIRROR", security).rstrip("/"))]
+    return own, os.environ.get("DEBIAN_SECURITY_MIRROR", security).rstrip("/")
 
 
 class Archive:
@@ -143,23 +143,16 @@ class Archive:
         return "\n".join(lines) + "\n"
 
     def update(self) -> None:
-        """Fetch and verify the index from the first mirror that has all the suites."""
+        """Fetch and verify the index of the suites."""
         for sub in ("state", "lists/partial", "cache/archives/partial"):
             (self.dir / sub).mkdir(parents=True, exist_ok=True)
         (self.dir / "status").touch()
-        failure = None
-        for archive, security in mirrors(user_entries()):
-            (self.dir / "sources.list").write_text(self._sources(archive, security))
-            try:
-                proc.logged(
-                    f"apt index {self.name}",
-                    ["apt-get", *self._options(), "-q", "--error-on=any", "update"],
-                    env=proc.clean_env(),
-                )
-                return
-            except ForgeError as error:
-                failure = error
-        raise failure
+        (self.dir / "sources.list").write_text(self._sources(*mirrors(user_entries())))
+        proc.logged(
+            f"apt index {self.name}",
+            ["apt-get", *self._options(), "-q", "--error-on=any", "update"],
+            env=proc.clean_env(),
+        )
 
     def cache(self, *words: str) -> str:
         return proc.capture(["apt-cache", *self._options(), *words], env=proc.clean_env())

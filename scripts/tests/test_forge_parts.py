@@ -51,7 +51,7 @@ def test_deb822_sources():
         ("http://mirror.example.org/debian", "bookworm-updates"),
         ("http://mirror.example.org/debian-security/", "bookworm-security"),
     ]
-    assert apt.mirrors(found)[0] == ("http://mirror.example.org/debian", "http://mirror.example.org/debian-security")
+    assert apt.mirrors(found) == ("http://mirror.example.org/debian", "http://mirror.example.org/debian-security")
 
 
 def test_one_line_sources_and_other_peoples_packages():
@@ -64,9 +64,9 @@ def test_mirrors_of_the_system_are_read_from_both_kinds_of_file(tmp_path):
     (tmp_path / "sources.list.d").mkdir()
     (tmp_path / "sources.list").write_text(ONE_LINE)
     (tmp_path / "sources.list.d/debian.sources").write_text(DEB822)
-    assert apt.mirrors(apt.user_entries(tmp_path)) == [
-        ("http://ftp.example.org/debian", "http://mirror.example.org/debian-security"),
-    ]
+    assert apt.mirrors(apt.user_entries(tmp_path)) == (
+        "http://ftp.example.org/debian", "http://mirror.example.org/debian-security"
+    )
 
 
 def test_without_sources_a_mirror_has_to_be_named(tmp_path, monkeypatch):
@@ -74,7 +74,7 @@ def test_without_sources_a_mirror_has_to_be_named(tmp_path, monkeypatch):
     with pytest.raises(ForgeError, match="DEBIAN_MIRROR=URL"):
         apt.mirrors(apt.user_entries(tmp_path))
     monkeypatch.setenv("DEBIAN_MIRROR", "http://near.example.org/debian/")
-    assert apt.mirrors([]) == [("http://near.example.org/debian", "http://near.example.org/debian-security")]
+    assert apt.mirrors([]) == ("http://near.example.org/debian", "http://near.example.org/debian-security")
 
 
 def test_newest_goes_by_dpkgs_order():
