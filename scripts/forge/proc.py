@@ -55,13 +55,13 @@ def tail(log: Path, lines: int = TAIL_LINES) -> str:
     return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
 
 
-def logged(what: str, argv: list, *, append: bool = False, cwd=None, env=None) -> None:
+def logged(what: str, argv: list, *, cwd=None, env=None) -> None:
     """Run a step that takes long: a line now, a line when it is done, all else in build/log."""
     paths.LOGS.mkdir(parents=True, exist_ok=True)
     log = paths.LOGS / (what.replace(" ", "-") + ".log")
     say(f"{what} ... ({paths.shown(log)})")
     began = time.monotonic()
-    with open(log, "a" if append else "w") as out:
+    with open(log, "w") as out:
         print("$ " + shlex.join(str(a) for a in argv), file=out, flush=True)
         try:
             done = subprocess.run(

@@ -3,7 +3,6 @@
 
 import re
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from . import paths
 from .errors import ForgeError

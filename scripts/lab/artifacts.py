@@ -24,7 +24,6 @@ class Artifacts:
     dom0_modules: list[Path]
     workloads: Path
     qemu: Path  # a directory: the emulator and its firmware
-    versions: dict[str, str]
 
     @classmethod
     def of(cls, values: dict) -> Artifacts:
@@ -35,7 +34,6 @@ class Artifacts:
             extra_kernels=values.get("extra_kernels", {}),
             dom0_modules=[Path(module) for module in values["dom0_modules"]],
             workloads=Path(values.get("workloads", BUILD / "workloads")),
-            versions=values.get("versions", {}),
         )
 
     def hypervisor(self, kind: str) -> Path:

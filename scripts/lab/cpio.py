@@ -35,10 +35,8 @@ class Archive:
     def add_text(self, path: str, text: str, mode: int = 0o644) -> None:
         self.add_bytes(path, text.encode(), mode)
 
-    def add_file(self, path: str, source: Path, mode: int | None = None) -> None:
-        """Adds a file of the host; `mode` defaults to 0755 or 0644."""
-        if mode is None:
-            mode = 0o755 if source.stat().st_mode & 0o111 else 0o644
+    def add_file(self, path: str, source: Path, mode: int) -> None:
+        """Adds a file of the host."""
         self.add_bytes(path, source.read_bytes(), mode)
 
     def add_link(self, path: str, target: str) -> None:

@@ -287,8 +287,8 @@ def reads_in(rows: list[tuple[int, ...]], window: tuple[int, int]) -> list[tuple
 
 def _neutral(text: str, rundir: Path) -> str:
     """Without the paths of this machine."""
-    for path, name in ((rundir, "."), (rundir.resolve(), "."), (ROOT, ".")):
-        text = text.replace(f"{path}/", "" if name == "." else name).replace(str(path), name)
+    for path in (rundir, rundir.resolve(), ROOT):
+        text = text.replace(f"{path}/", "").replace(str(path), ".")
     return text
 
 

@@ -37,8 +37,6 @@ class Prepared:
     """A run that could start: its files, its command, and what identifies it."""
 
     scenario: Scenario
-    policy: Policy
-    seed: int
     directory: Path
     command: list[str]
     fingerprint: str
@@ -85,7 +83,7 @@ def prepare(
         "qemu": _sha256(b"".join(p.read_bytes() for p in sorted(boot.emulator.iterdir()))),
     }
     fingerprint = _sha256(json.dumps(inputs, sort_keys=True).encode())
-    return Prepared(scenario, policy, seed, workdir / "machine", command, fingerprint, inputs)
+    return Prepared(scenario, workdir / "machine", command, fingerprint, inputs)
 
 
 def execute(

@@ -22,10 +22,10 @@ SEED = int(os.environ.get("SEED") or 1)
 TELL = 't() { echo "\\$ $*"; "$@" 2>&1 && s=0 || s=$?; echo "[$s]"; }'
 
 
-def measure(wanted, out, tmp_path_factory, fresh=True, artifacts=None):
+def measure(wanted, out, tmp_path_factory, artifacts=None):
     """Runs (scenario, policy[, KiB of trace]) side by side, JOBS at a time; outcomes in their order."""
     artifacts = artifacts or paths.load_artifacts()
-    jobs = [workers.Job(s, p, SEED, artifacts, rundir(out, s.name, p.name), fresh, *trace_kb)
+    jobs = [workers.Job(s, p, SEED, artifacts, rundir(out, s.name, p.name), True, *trace_kb)
             for s, p, *trace_kb in wanted]
     cache = Cache(tmp_path_factory.mktemp("cache"))
     parallel = int(os.environ.get("JOBS") or os.cpu_count() or 1)

@@ -236,7 +236,7 @@ def of(booted, what, number, name="d1"):
     """What xl said of a domain, from one of the JSON files.  What is 0 or false, libxl leaves out."""
     (entry,) = [e for e in json.loads((booted["effects"][1] / f"raw/{what}-{number}.json").read_text())
                 if e["name"] == name]
-    return entry[what.replace("portmap", "ports")]
+    return entry[what]
 
 
 def samples(booted, number):
