@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 from . import paths, policy, results, scenario
 from .errors import InputError, LabError
@@ -325,9 +324,7 @@ def _experiment(options, out: Console, err: Console) -> int:
     from . import experiment, tables, workers
 
     if options.name == "list":
-        table = Table(box=None, pad_edge=False)
-        for title in ("name", "runs", "targets", "what"):
-            table.add_column(title, no_wrap=title != "what", justify="right" if title in ("runs", "targets") else "left")
+        table = tables.plain(("name", "runs", "targets", "what"), right=("runs", "targets"), wraps="what")
         for name in experiment.names():
             one = experiment.find(name)
             table.add_row(name, str(len(one.jobs(Path(), {}))), str(len(one.targets)), one.title)
@@ -479,21 +476,14 @@ def _picture(file: Path, function, *arguments) -> Path:
 def _list(options, out: Console, err: Console) -> int:
     from . import tables
 
-    table = Table(title="scenarios", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for title in ("name", "pCPUs", "guests", "window", "what"):
-        table.add_column(
-            title,
-            no_wrap=title != "what",
-            justify="right" if title in ("pCPUs", "guests", "window") else "left",
-        )
+    figures = ("pCPUs", "guests", "window")
+    table = tables.plain(("name", *figures, "what"), right=figures, wraps="what", title="scenarios")
     for name in scenario.names():
         one = scenario.find(name)
         table.add_row(one.name, str(one.pcpus), str(len(one.guests)), f"{one.duration_s} s", one.title)
     tables.show(out, table)
     out.print()
-    table = Table(title="policies", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for title in ("name", "hypervisor", "boot arguments", "what"):
-        table.add_column(title, no_wrap=title != "what")
+    table = tables.plain(("name", "hypervisor", "boot arguments", "what"), wraps="what", title="policies")
     for one in policy.load().values():
         table.add_row(one.name, one.hypervisor, one.xen, one.title)
     tables.show(out, table)

@@ -111,6 +111,16 @@ def show_runs(console: Console, runs: list[dict], cached: set[tuple] = frozenset
         console.print()
 
 
+def plain(
+    titles: tuple[str, ...], right: tuple[str, ...] = (), wraps: str | None = None, title: str | None = None
+) -> Table:
+    """A table without lines: some columns stand on the right, one may wrap."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name in titles:
+        table.add_column(name, justify="right" if name in right else "left", no_wrap=name != wraps)
+    return table
+
+
 def show(console: Console, table: Table) -> None:
     """Prints a table whole: on a narrow terminal lines wrap, figures are never cut off."""
     wanted = Measurement.get(console, console.options.update(max_width=400), table).maximum
@@ -134,16 +144,12 @@ def show_episode(console: Console, one, floor=None) -> None:
     console.print(f"{one.run.label}: request {one.number} of {one.client}, {episode.us(one.latency_ns)}",
                   style="bold", highlight=False, soft_wrap=True)
     console.print(episode.line(one), highlight=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("us", justify="right")
-    table.add_column("")
+    table = plain(("us", ""), right=("us",), wraps="")
     for at, text in episode.story(one):
         table.add_row(at, Text(text))
     show(console, table)
     console.print()
-    table = Table(box=None, pad_edge=False)
-    for title in ("stage", "us", "records", "who ran, us"):
-        table.add_column(title, justify="left" if title in ("stage", "who ran, us") else "right", no_wrap=True)
+    table = plain(("stage", "us", "records", "who ran, us"), right=("us", "records"))
     for s in one.stages:
         ran = ", ".join(f"{one.run.name(d)} {ns / 1000:.1f}" for d, ns in sorted(s.ran.items(), key=lambda r: -r[1]))
         table.add_row(s.name, f"{s.ns / 1000:.1f}", str(s.records), ran)
@@ -152,22 +158,19 @@ def show_episode(console: Console, one, floor=None) -> None:
         return
     console.print(f"\nbeside {floor.run.label}: request {floor.number} of {floor.client}, "
                   f"{episode.us(floor.latency_ns)}", style="bold", highlight=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False)
-    for title in ("stage", "here", "there", "more"):
-        table.add_column(title, justify="left" if title == "stage" else "right", no_wrap=True)
+    table = plain(("stage", "here", "there", "more"), right=("here", "there", "more"))
     for name, here, there in [*episode.compare(one, floor), ("all", one.latency_ns, floor.latency_ns)]:
         table.add_row(name, f"{here / 1000:.1f}", f"{there / 1000:.1f}", f"{(here - there) / 1000:+.1f}")
     show(console, table)
 
 
 def show_beliefs(console: Console, courses, run) -> None:
-    table = Table(box=None, pad_edge=False)
-    for title in ("task", "belief", "is", "positive", "negative", "ambiguous", "CPU ms", "crossed the threshold at, s"):
-        left = title in ("task", "is") or title.startswith("crossed")
-        table.add_column(title, justify="left" if left else "right", no_wrap=True)
+    evidence = ("positive", "negative", "ambiguous")
+    table = plain(("task", "belief", "is", *evidence, "CPU ms", "crossed the threshold at, s"),
+                  right=("belief", *evidence, "CPU ms"))
     for c in courses:
         crossed = ", ".join(f"{(at - run.window[0]) / 1e9:.2f} {'up' if up else 'down'}" for at, _, up in c.crossings)
         table.add_row(c.name, str(c.points[-1][1]), c.kind,
-                      *(str(c.counts[k]) for k in ("positive", "negative", "ambiguous")),
+                      *(str(c.counts[k]) for k in evidence),
                       f"{c.cpu_ns / 1e6:.1f}", crossed)
     show(console, table)
