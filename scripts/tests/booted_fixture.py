@@ -33,6 +33,11 @@ def measure(wanted, out, tmp_path_factory, artifacts=None):
         return workers.run_all(jobs, parallel, board, cache)
 
 
+def complaints(*logs: Path) -> list[str]:
+    """The lines that no log of Xen or of a Linux may have."""
+    return [line for log in logs for line in log.read_text(errors="replace").splitlines() if COMPLAINT.search(line)]
+
+
 def rundir(out, scenario_name, policy_name):
     """Where measure() puts a run."""
     return workers.rundir(out, scenario_name, policy_name, SEED)

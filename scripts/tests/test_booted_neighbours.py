@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from booted_fixture import COMPLAINT, measure, rundir, told, transcript, written
+from booted_fixture import complaints, measure, rundir, told, transcript, written
 from forge import toolstack
 from lab import paths, policy
 
@@ -94,8 +94,7 @@ def boot(names, hypervisor, tmp_path_factory, artifacts=None, more=()):
     for name, outcome in zip(names, outcomes, strict=True):
         assert outcome.run["complete"], outcome.run["error"]
         directory = rundir(OUT, "neighbours", f"{name}-{hypervisor}")
-        log = (directory / "serial.log").read_text(errors="replace")
-        assert [line for line in log.splitlines() if COMPLAINT.search(line)] == []
+        assert complaints(directory / "serial.log") == []
         found[name] = transcript(directory / "raw/policy.log")
     return found
 

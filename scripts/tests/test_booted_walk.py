@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from booted_fixture import COMPLAINT, measure, rundir, told, transcript
+from booted_fixture import complaints, measure, rundir, told, transcript
 from lab import paths, policy, scenario
 
 pytestmark = pytest.mark.booted
@@ -70,8 +70,7 @@ def walk(tmp_path_factory):
     (outcome,) = measure([(scenario.find("walk"), typed)], OUT, tmp_path_factory)
     assert outcome.run["complete"], outcome.run["error"]
     directory = rundir(OUT, "walk", "walk")
-    log = (directory / "serial.log").read_text(errors="replace")
-    assert [line for line in log.splitlines() if COMPLAINT.search(line)] == []
+    assert complaints(directory / "serial.log") == []
     said = transcript(directory / "raw/after.log", where=True)
     if os.environ.get("UPDATE"):
         rewrite(said)
