@@ -36,18 +36,15 @@ def attempt(*words, data: bytes | None = None, environ: dict | None = None) -> s
     return subprocess.run(["git", *map(str, words)], input=data, capture_output=True, env=environ, cwd=cwd)
 
 
-def run(*words, data: bytes | None = None, environ: dict | None = None) -> str:
+def raw(*words, data: bytes | None = None, environ: dict | None = None) -> bytes:
     done = attempt(*words, data=data, environ=environ)
     if done.returncode:
         raise ForgeError(f"git {words[0]} failed", done.stderr.decode(errors="replace").strip())
-    return done.stdout.decode(errors="surrogateescape")
-
-
-def raw(*words, environ: dict | None = None) -> bytes:
-    done = attempt(*words, environ=environ)
-    if done.returncode:
-        raise ForgeError(f"git {words[0]} failed", done.stderr.decode(errors="replace").strip())
     return done.stdout
+
+
+def run(*words, data: bytes | None = None, environ: dict | None = None) -> str:
+    return raw(*words, data=data, environ=environ).decode(errors="surrogateescape")
 
 
 def resolve(name: str) -> str | None:
