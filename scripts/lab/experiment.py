@@ -14,9 +14,9 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
 
-from . import policy, raw, results, runs, scenario, stats, workers, xendump
+from . import policy, raw, results, runs, scenario, stats, toml_input, workers, xendump
 from .errors import InputError, LabError
-from .paths import ROOT, shown
+from .paths import ROOT
 from .policy import Policy
 from .scenario import Scenario
 from .toml_input import Source
@@ -129,11 +129,7 @@ def names() -> list[str]:
 
 def find(word: str) -> Experiment:
     """An experiment by its name, or by the path of its file."""
-    path = Path(word) if word.endswith(".toml") or "/" in word else EXPERIMENTS / f"{word}.toml"
-    if not path.exists():
-        raise InputError(f"there is no experiment '{word}' in {shown(EXPERIMENTS)}",
-                         [f"there are: {', '.join(names())}"])
-    return load(path)
+    return load(toml_input.find(word, EXPERIMENTS, "experiment"))
 
 
 def load(path: Path) -> Experiment:

@@ -11,8 +11,8 @@ import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from .errors import InputError
-from .paths import SCENARIOS, shown
+from . import toml_input
+from .paths import SCENARIOS
 from .toml_input import Source
 
 NETWORK = "10.0.0"
@@ -204,14 +204,7 @@ def names() -> list[str]:
 
 def find(word: str) -> Scenario:
     """A scenario by its name, or by the path of its file."""
-    if word.endswith(".toml") or "/" in word:
-        return load(Path(word))
-    path = SCENARIOS / f"{word}.toml"
-    if not path.exists():
-        raise InputError(
-            f"there is no scenario '{word}' in {shown(SCENARIOS)}", [f"there are: {', '.join(names())}"]
-        )
-    return load(path)
+    return load(toml_input.find(word, SCENARIOS, "scenario"))
 
 
 def load(path: Path) -> Scenario:

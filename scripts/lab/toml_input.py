@@ -25,6 +25,17 @@ KINDS = {
 }
 
 
+def find(word: str, directory: Path, kind: str) -> Path:
+    """The file that a word means: the path of one, or a name of those in a directory."""
+    if word.endswith(".toml") or "/" in word:
+        return Path(word)
+    path = directory / f"{word}.toml"
+    if not path.exists():
+        there = ", ".join(sorted(p.stem for p in directory.glob("*.toml")))
+        raise InputError(f"there is no {kind} '{word}' in {shown(directory)}", [f"there are: {there}"])
+    return path
+
+
 class Source:
     """A parsed TOML file that can say where a value stands."""
 

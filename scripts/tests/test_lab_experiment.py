@@ -107,6 +107,8 @@ def test_an_experiment_that_is_not_there_is_refused():
     with pytest.raises(InputError, match="there is no experiment 'nosuch'") as caught:
         experiment.find("nosuch")
     assert "mixed" in caught.value.details[0]
+    with pytest.raises(InputError, match="nosuch.toml: no such file$"):
+        experiment.find("some/nosuch.toml")
 
 
 # Figures
