@@ -137,13 +137,16 @@ def load(path: Path) -> Experiment:
     source.check("experiment.schema.json")
     data, known = source.data, policy.load()
 
-    measurements = []
+    measurements, named = [], {}
     for number, entry in enumerate(data["run"]):
         try:
             one = scenario.find(entry["scenario"])
             chosen = tuple(policy.find(word, known) for word in entry["policies"])
         except InputError as problem:
             raise source.error(("run", number), problem.message) from None
+        for what in (one, *chosen):
+            if named.setdefault((type(what), what.name), what) != what:
+                raise source.error(("run", number), f"'{what.name}' is not what has this name above")
         seeds = entry.get("seeds") or data.get("seeds") or one.seeds
         measurements.append(Measurement(one, chosen, tuple(seeds)))
 

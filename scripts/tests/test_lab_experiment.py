@@ -88,6 +88,8 @@ def test_a_run_that_is_planned_twice_is_measured_once(tmp_path):
 @pytest.mark.parametrize("text, message", [
     (GOOD.replace('"mixed"', '"mixt"', 1), "case.toml:3: run[1]: there is no scenario 'mixt'"),
     (GOOD.replace('"credit"', '"credt"', 1), "case.toml:3: run[1]: there is no policy 'credt'"),
+    (GOOD + '[[run]]\nscenario = "io"\npolicies = ["pb20=sched=tavs tavs=pbratio=30"]\n',
+     "case.toml:23: run[2]: 'pb20' is not what has this name above"),
     (GOOD.replace('base = "credit"\n', ""), "case.toml:12: target[2]: ratio needs a base"),
     (GOOD.replace('base = "credit"', 'base = "rtds"'), "case.toml:12: target[2]: no run of mixed under rtds is planned"),
     (GOOD.replace("at_most", "atmost"), "did you mean 'at_most'?"),
