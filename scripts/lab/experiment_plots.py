@@ -97,7 +97,7 @@ def sweep(plot, measured, look, some) -> Figure:
     shades = ["#4C5A67", look.colour("tavs"), "#9CC5DE", "#B7D3E4", "#CFE1EC", "#9FB3C1", "#C9D6DE", "#E3EAEE"]
     for number, domain in enumerate(domains):
         shares = [
-            sum(next(d for d in f.run["domains"] if d["name"] == domain)["share_ppm"] for f in found)
+            sum(d["share_ppm"] for f in found for d in f.run["domains"] if d["name"] == domain)
             / len(found) / 1e4 for found in some.values()
         ]  # fmt: skip
         right.bar(places, shares, 0.72, bottom=base, color=shades[number % len(shades)], label=domain,

@@ -413,5 +413,7 @@ def test_every_kind_of_plot_is_drawn(tmp_path):
     lossy = experiment.Results([found(tmp_path, lost=range(50, 70))])
     drawn = report.plots.draw(experiment_plots.draw, experiment.Plot("groups", "mixed", "t"), lossy, look)
     assert [[text.get_text() for text in axes.texts] for axes in drawn.axes] == [[], ["lost"], ["lost"]]
+    measured.found[1].run["domains"].pop()  # it was gone at the end of the window
+    assert report.plots.draw(experiment_plots.draw, experiment.Plot("sweep", "mixed", "t"), measured, look) is not None
     absent = experiment.Plot("learning", "io", "t")
     assert report.plots.draw(experiment_plots.draw, absent, measured, look) is None
