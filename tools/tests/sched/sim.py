@@ -7,8 +7,7 @@
     sim.py perfetto RECORD OUT.json         a record (sched-sim run --record) for ui.perfetto.dev
     sim.py picture RECORD OUT.png           who ran when; --from and --for in milliseconds
     sim.py explain RECORD                   what happened how often, by domain
-    sim.py booted [RESULTS.json ...]        what was booted beside the same simulated; without files the
-                                            figures of long ago that are written down here
+    sim.py booted RESULTS.json ...          what was booted beside the same simulated
     sim.py bench                            decisions a second
 
 A scenario is a file, or the name of one in scenarios/ here or in the laboratory's
@@ -241,20 +240,6 @@ def cmd_convert(args):
     sys.stdout.write(convert(read_toml(path), path.name))
 
 
-# What was measured in the laboratory: (scenario, policy, domain or client, its figure).
-BOOTED = [
-    ("mixed.toml", "credit", "c1", 70.3), ("mixed.toml", "credit-1ms", "c1", 3.03),
-    ("mixed.toml", "credit2", "c1", 3.90), ("mixed.toml", "credit2-rl0", "c1", 1.41),
-    ("mixed.toml", "rtds", "c1", 20.3),
-    ("io.toml", "credit", "c1", 0.229), ("io.toml", "credit-1ms", "c1", 0.846), ("io.toml", "credit2", "c1", 0.234),
-    ("io.toml", "credit2-rl0", "c1", 0.220),
-    ("tick-evader", "credit", "evader", None), ("sleeper", "credit", "sleeper", 20.0),
-    ("sleeper-1cpu", "credit", "sleeper", 5.0), ("bursts", "credit", "busy", 1.6),
-    ("bursts-1cpu", "credit", "busy", 5.0), ("io-intensive", "credit", "d1", 3.7),
-    ("io-intensive", "credit2", "d1", 5.0),
-]
-
-
 def as_written(definition):
     """A scenario as in a file, from what results.json makes of it: every default filled in, one table a guest."""
     guests = [{**g, "workload": g["workloads"], "disk": g["disks"]} for g in definition["guests"]]
@@ -292,31 +277,17 @@ def compare(runs):
 
 
 def cmd_booted(args):
-    if args.results:
-        groups = defaultdict(list)
-        for file in args.results:
-            for run in json.loads(Path(file).read_text())["runs"]:
-                if run["complete"]:
-                    groups[run["scenario"]["name"], run["policy"]["name"]].append(run)
-        rows = [("scenario", "policy", "seeds", "of", "booted: mean / p50 / p99, ms", "simulated")]
-        for (scenario, policy), runs in groups.items():
-            try:
-                rows += compare(runs)
-            except Bad as error:
-                print(f"{scenario}, {policy}: left out: {str(error).splitlines()[0]}", file=sys.stderr)
-        table(rows)
-        return
-    rows = [("scenario", "policy", "of", "what", "booted", "simulated", "ratio")]
-    for scenario, policy, who, booted in BOOTED:
-        name, boot = find_policy(policy)
-        result = simulate(find_scenario(scenario), boot)
-        if who in result["clients"]:
-            values = result["clients"][who]
-            what, got = "mean, ms", sum(values) / len(values)
-        else:
-            what, got = "CPU, s", result["cpu"][who][0]
-        rows.append((scenario, policy, who, what, "-" if booted is None else f"{booted:g}", f"{got:.3g}",
-                     "-" if booted is None else f"{got / booted:.2f}"))
+    groups = defaultdict(list)
+    for file in args.results:
+        for run in json.loads(Path(file).read_text())["runs"]:
+            if run["complete"]:
+                groups[run["scenario"]["name"], run["policy"]["name"]].append(run)
+    rows = [("scenario", "policy", "seeds", "of", "booted: mean / p50 / p99, ms", "simulated")]
+    for (scenario, policy), runs in groups.items():
+        try:
+            rows += compare(runs)
+        except Bad as error:
+            print(f"{scenario}, {policy}: left out: {str(error).splitlines()[0]}", file=sys.stderr)
     table(rows)
 
 
@@ -472,7 +443,7 @@ def main():
     verb.add_argument("--from", dest="start", type=float, default=0)
     verb.add_argument("--for", dest="length", type=float, default=300)
     verbs.add_parser("explain").add_argument("record")
-    verbs.add_parser("booted").add_argument("results", nargs="*")
+    verbs.add_parser("booted").add_argument("results", nargs="+")
     verbs.add_parser("bench")
     args = parser.parse_args()
     try:
