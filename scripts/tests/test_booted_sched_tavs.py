@@ -296,7 +296,7 @@ def agree_unboosted(booted, path):
     for wait in sorted(seen):
         fits = [ms for ms in counted if ms * 0.9 <= wait <= ms * 1.1 + RATELIMIT_MS]
         if fits:
-            same.append((wait, min(fits, key=lambda ms: abs(ms - wait))))
+            same.append((wait, fits[0]))               # the longer ones are left to longer waits
             counted.remove(same[-1][1])
         else:
             behind.append(wait)
