@@ -76,7 +76,7 @@ enum tavs_refusal {
     TAVS_REFUSED_UNCORRELATED,  /* the event is not for such a task */
     TAVS_REFUSED_OFF,           /* PBratio is 0 */
     TAVS_REFUSED_BUDGET,        /* not enough budget for one boost */
-    TAVS_REFUSED_AHEAD,         /* boosted already, by us or by credit */
+    TAVS_REFUSED_AHEAD,         /* boosted already; for a block: next */
     TAVS_REFUSALS
 };
 
