@@ -22,7 +22,7 @@ class Policy:
     xen: str  # boot arguments of the hypervisor
     expect: str  # the scheduler that must be found running
     hypervisor: str = "release"  # release, debug, pristine
-    commands: tuple[str, ...] = ()  # xl commands in dom0, once the guests are up
+    commands: tuple[str, ...] = ()  # xl commands in dom0, once the guests are created
     modules: tuple[str, ...] = ()  # our modules that dom0 loads
     guest_modules: tuple[str, ...] = ()  # ... and that guests load (or fail to)
     # Shell commands in dom0, right before and right after the traffic source measures.
