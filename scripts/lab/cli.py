@@ -8,12 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from . import paths, policy, results, scenario
+from . import paths, policy, results, scenario, trace
 from .errors import InputError, LabError
 
 DEFAULT_POLICIES = ("credit", "credit2", "credit2-rl0", "tavs")
 PIPE_WIDTH = 150
-MAX_TRACE_MB = 48  # leaves room for the other results in the memory shared with the host
 
 EPILOG = """\
 examples:
@@ -93,9 +92,9 @@ and a results.json with all of them.  Exit status: 0 all complete, 1 a run faile
     run.add_argument(
         "--trace-mb",
         type=_positive,
-        default=16,
+        default=trace.BUFFER_MB,
         metavar="N",
-        help="trace buffer of each pCPU; what does not fit is lost, and counted (default: 16)",
+        help="trace buffer of each pCPU; what does not fit is lost, and counted (default: %(default)s)",
     )
     _running(run)
 
@@ -352,16 +351,12 @@ def _measure(scenarios, policies, seeds, options, out: Console, err: Console) ->
 
     if len({s.name for s in scenarios}) < len(scenarios):
         raise InputError("two scenarios have the same name")
-    trace_mb = options.trace_mb if getattr(options, "trace", False) else 0
-    for one in scenarios:
-        if trace_mb * one.pcpus > MAX_TRACE_MB:
-            raise InputError(
-                f"--trace-mb {trace_mb}: {one.name} has {one.pcpus} pCPUs, and {MAX_TRACE_MB} MB are all that a run hands over"
-            )
+    traced = getattr(options, "trace", False)
+    trace_kb = {s.name: trace.buffer_kb(s, options.trace_mb) if traced else 0 for s in scenarios}
     artifacts = paths.load_artifacts()
     jobs = [
         workers.Job(s, p, seed, artifacts, workers.rundir(options.out, s.name, p.name, seed), options.fresh,
-                    trace_mb * 1024)
+                    trace_kb[s.name])
         for s in scenarios
         for seed in dict.fromkeys(seeds or s.seeds)
         for p in policies

@@ -244,6 +244,23 @@ def us(ns: int) -> str:
     return f"{ns / 1000:.1f} us" if abs(ns) < 10_000_000 else f"{ns / 1_000_000:.1f} ms"
 
 
+def waits(run: Traced, client: str) -> list[tuple[int, int, int]]:
+    """Number of the request, ns from the window's begin to its send, ns from its event to the guest's run.
+
+    Without those that got no reply, or no event of their own: the guest had been told of something before.
+    """
+    times = [h.at for h in run.trace.happened]
+    found = []
+    for number, sample in enumerate(run.samples[client], 1):
+        if sample.lost:
+            continue
+        inside = run.trace.happened[bisect_left(times, sample.sent_ns) : bisect_right(times, sample.reply_ns)]
+        marks = dict(_marks(inside, sample, run.guests[client]))
+        if "dispatch" in marks:
+            found.append((number, sample.sent_ns - run.window[0], marks["dispatch"] - marks["event"]))
+    return found
+
+
 def line(episode: Episode) -> str:
     return ", ".join(f"{s.name} {us(s.ns)}" for s in episode.stages)
 

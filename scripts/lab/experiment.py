@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
 
-from . import policy, raw, results, runs, scenario, stats, toml_input, workers, xendump
+from . import episode, policy, raw, results, runs, scenario, stats, toml_input, trace, workers, xendump
 from .errors import InputError, LabError
 from .paths import ROOT
 from .policy import Policy
@@ -67,6 +67,7 @@ class Measurement:
     scenario: Scenario
     policies: tuple[Policy, ...]
     seeds: tuple[int, ...]
+    trace: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ class Experiment:
         """One for each run, however often it is planned; `seeds` replaces those of the file."""
         jobs = [
             workers.Job(m.scenario, p, seed, artifacts,
-                        workers.rundir(out, m.scenario.name, p.name, seed), fresh)
+                        workers.rundir(out, m.scenario.name, p.name, seed), fresh,
+                        trace.buffer_kb(m.scenario) if m.trace else 0)
             for m in self.measurements
             for seed in dict.fromkeys(seeds or m.seeds)
             for p in m.policies
@@ -137,7 +139,7 @@ def load(path: Path) -> Experiment:
     source.check("experiment.schema.json")
     data, known = source.data, policy.load()
 
-    measurements, named = [], {}
+    measurements, named, planned = [], {}, {}
     for number, entry in enumerate(data["run"]):
         try:
             one = scenario.find(entry["scenario"])
@@ -148,9 +150,12 @@ def load(path: Path) -> Experiment:
             if named.setdefault((type(what), what.name), what) != what:
                 raise source.error(("run", number), f"'{what.name}' is not what has this name above")
         seeds = entry.get("seeds") or data.get("seeds") or one.seeds
-        measurements.append(Measurement(one, chosen, tuple(seeds)))
+        traced = entry.get("trace", False)
+        for what in chosen:
+            if planned.setdefault((one.name, what.name), traced) != traced:
+                raise source.error(("run", number), f"{one.name} under {what.name} is both traced and not")
+        measurements.append(Measurement(one, chosen, tuple(seeds), traced))
 
-    planned = {(m.scenario.name, p.name) for m in measurements for p in m.policies}
     targets = [Target(**entry) for entry in data.get("target", [])]
     for number, target in enumerate(targets):
         needed = [(target.scenario, target.policy)]
@@ -166,6 +171,8 @@ def load(path: Path) -> Experiment:
             raise source.error(("target", number), "hooks needs via: a scenario that is run under the policy")
         if target.measure == "against" and target.other is None:
             raise source.error(("target", number), "against needs the other clients")
+        if target.measure == "wait" and not planned[target.scenario, target.policy]:
+            raise source.error(("target", number), "wait needs a run with trace = true")
     plots = [Plot(**{**entry, "policies": tuple(entry.get("policies", []))})
              for entry in data.get("plot", [])]
     for number, plot in enumerate(plots):
@@ -174,6 +181,10 @@ def load(path: Path) -> Experiment:
         for chosen in plot.policies:
             if (plot.scenario, chosen) not in planned:
                 raise source.error(("plot", number), f"no run of {plot.scenario} under {chosen} is planned")
+            if plot.draw == "waits" and not planned[plot.scenario, chosen]:
+                raise source.error(("plot", number), "waits needs runs with trace = true")
+        if plot.draw == "waits" and not plot.policies:
+            raise source.error(("plot", number), "waits needs the policies whose runs are traced")
     return Experiment(source.path.stem, data["title"], data.get("description", "").strip(),
                       tuple(measurements), tuple(targets), tuple(plots))
 
@@ -188,6 +199,7 @@ class Results:
         self.found = found
         self._by_key = {(f.run["scenario"]["name"], f.run["policy"]["name"], f.run["seed"]): f for f in found}
         self._samples: dict[int, dict] = {}
+        self._traced: dict[int, episode.Traced] = {}
 
     def of(self, scenario_name: str, policy_name: str) -> dict[int, runs.Found]:
         return {key[2]: f for key, f in sorted(self._by_key.items()) if key[:2] == (scenario_name, policy_name)}
@@ -197,16 +209,26 @@ class Results:
             self._samples[id(found)] = found.samples()
         return self._samples[id(found)]
 
+    def waits(self, found: runs.Found, pattern: str) -> list[tuple[int, int, int]]:
+        """Those of episode.waits(), of all clients that fit."""
+        if id(found) not in self._traced:
+            self._traced[id(found)] = episode.load(found.directory)
+        run = self._traced[id(found)]
+        return [wait for name in run.guests if fnmatchcase(name, pattern) for wait in episode.waits(run, name)]
+
     def latencies(self, found: runs.Found, pattern: str, skip: int | None) -> list[int | None]:
         """Those of all clients and readers that fit, without the first `skip` of each client."""
-        if skip is None:
-            skip = found.run["scenario"]["definition"]["learning_requests"]
+        skip = _learning_requests(found) if skip is None else skip
         clients = {c["name"] for c in found.run["clients"]}
         return [
             value
             for name, points in self.samples(found).items() if fnmatchcase(name, pattern)
             for number, value in points if number > (skip if name in clients else 0)
         ]
+
+
+def _learning_requests(found: runs.Found) -> int:
+    return found.run["scenario"]["definition"]["learning_requests"]
 
 
 def figure(values: list[int | None], name: str) -> float:
@@ -258,6 +280,12 @@ def _base(target: Target, measured: Results, found: runs.Found) -> runs.Found:
 
 def _latency(target, measured, found) -> float:
     return figure(measured.latencies(found, target.client, target.skip), target.figure)
+
+
+def _wait(target, measured, found) -> float:
+    """From the driver domain's event until the guest runs: what the scheduler has to answer for."""
+    skip = _learning_requests(found) if target.skip is None else target.skip
+    return figure([ns for number, _, ns in measured.waits(found, target.client) if number > skip], target.figure)
 
 
 def _ratio(target, measured, found) -> float:
@@ -441,7 +469,7 @@ def _hooks(target, measured, found) -> float:
 _MEASURES = {
     "latency": _latency, "ratio": _ratio, "against": _against, "learning": _learning, "share": _share,
     "complete": _complete, "work": _work, "boosted": _boosted, "refused": _refused, "cost": _cost,
-    "hooks": _hooks, "rounds": _rounds, "hit": _hit, "boosts": _boosts,
+    "hooks": _hooks, "rounds": _rounds, "hit": _hit, "boosts": _boosts, "wait": _wait,
 }  # fmt: skip
 
 

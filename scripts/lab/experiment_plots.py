@@ -56,19 +56,33 @@ def learning(plot, measured, look, some) -> Figure:
 
 
 def timeline(plot, measured, look, some) -> Figure:
-    """Each request at the time at which it was sent, on a linear scale as in the paper; first seeds."""
+    """The latency of each request at the time at which it was sent; first seeds."""
+    return _over_time("latency", look, {
+        name: [(at, v) for at, (_, v) in zip(sent_times(found[0], plot.client), _points(plot, measured, found[0]))
+               if v is not None]
+        for name, found in some.items()
+    })  # fmt: skip
+
+
+def waits(plot, measured, look, some) -> Figure:
+    """From event to run, of each request at the time at which it was sent; first seeds."""
+    return _over_time("event to run", look, {
+        name: [(at, ns) for _, at, ns in measured.waits(found[0], plot.client)] for name, found in some.items()
+    })  # fmt: skip
+
+
+def _over_time(what: str, look: Look, some: dict[str, list[tuple[int, int]]]) -> Figure:
+    """A linear scale, as in the paper."""
     figure_ = Figure(figsize=(WIDTH, 3.6), layout="constrained")
     grid = figure_.subplots(1, len(some), squeeze=False, sharey=True)[0]
     for axes, (name, found) in zip(grid, some.items()):
-        sent = sent_times(found[0], plot.client)
-        points = [(at / 1e9, v / 1e6) for at, (_, v) in zip(sent, _points(plot, measured, found[0]))
-                  if v is not None]
+        points = [(at / 1e9, ns / 1e6) for at, ns in found]
         axes.vlines([t for t, _ in points], 0, [v for _, v in points], color=look.colour(name), linewidth=1)
         axes.plot([t for t, _ in points], [v for _, v in points], linestyle="none", marker="o",
                   markersize=3, color=look.colour(name))
         axes.set_title(name)
         axes.set_xlabel("time in the window, virtual s")
-    grid[0].set_ylabel("latency, virtual ms")
+    grid[0].set_ylabel(f"{what}, virtual ms")
     grid[0].set_ylim(bottom=0)
     return figure_
 
@@ -208,5 +222,5 @@ def _short(name: str) -> str:
 
 _KINDS = {
     "learning": learning, "timeline": timeline, "sweep": sweep, "cost": cost, "groups": groups,
-    "shares": shares, "cdf": cdf, "hits": hits,
+    "shares": shares, "cdf": cdf, "hits": hits, "waits": waits,
 }  # fmt: skip

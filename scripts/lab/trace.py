@@ -17,9 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import LabError
+from .errors import InputError, LabError
+from .scenario import Scenario
 
 TRACE, CLOCK = "trace.bin", "trace-clock.tsv"
+BUFFER_MB = 16  # of each pCPU, unless asked for otherwise
+MAX_MB = 48  # of all; leaves room for the other results in the memory shared with the host
 
 LOST, WRAP, CPU_CHANGE = 0x1F001, 0x1F002, 0x1F003
 RUNSTATE_MASK, RUNSTATE = 0xFFFFF00F, 0x21001  # the states are in between
@@ -284,3 +287,12 @@ def lost(raw: Path) -> int:
 
 def traced(raw: Path) -> bool:
     return (raw / TRACE).exists()
+
+
+def buffer_kb(scenario: Scenario, mb: int = BUFFER_MB) -> int:
+    """The size of the buffer of each pCPU."""
+    if mb * scenario.pcpus > MAX_MB:
+        raise InputError(
+            f"--trace-mb {mb}: {scenario.name} has {scenario.pcpus} pCPUs, and {MAX_MB} MB are all that a run hands over"
+        )
+    return mb * 1024

@@ -24,7 +24,8 @@ from trace_fixture import (
     window,
 )
 
-from lab import beliefs, cli, episode, episode_plot, policy, results, scenario, trace
+from lab import beliefs, cli, episode, episode_plot, experiment, experiment_plots, plots, policy, results, runs
+from lab import scenario, trace
 from lab.errors import InputError, LabError
 
 US = 1000
@@ -147,6 +148,23 @@ def test_stages_that_only_one_has_are_joined(rundir):
 def test_a_request_without_any_event_is_one_stage(rundir):
     sample = cut(rundir, 2).sample
     assert episode._marks([], sample, 1) == [("sent", sample.sent_ns), ("reply", sample.reply_ns)]
+
+
+def test_a_wait_is_from_event_to_run(rundir):
+    assert episode.waits(episode.load(rundir), "c1") == [
+        (n, SENT[n] * US, (WAIT[n] - 20) * US) for n in SENT
+    ]  # the fourth request got no reply
+
+
+def test_an_experiment_has_the_waits_of_its_traced_runs(rundir):
+    measured = experiment.Results(runs.find(rundir))
+    goal = experiment.Target("t", "wait", "mixed", "tavs", client="c1", skip=1, figure="max", at_most=0.04)
+    verdict = experiment.judge(goal, measured)
+    assert (verdict.values, verdict.met) == ({1: 0.04}, True)
+    assert experiment.judge(replace(goal, skip=0), measured).values == {1: 0.38}
+    plot = experiment.Plot("waits", "mixed", "t", policies=("tavs",))
+    (axes,) = plots.draw(experiment_plots.draw, plot, measured, plots.Look(["tavs"])).axes
+    assert axes.get_lines()[0].get_ydata() == pytest.approx([0.38, 0.01, 0.04])
 
 
 def test_the_story_says_what_happened_in_order(rundir):
