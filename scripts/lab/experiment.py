@@ -283,9 +283,18 @@ def _latency(target, measured, found) -> float:
 
 
 def _wait(target, measured, found) -> float:
-    """From the driver domain's event until the guest runs: what the scheduler has to answer for."""
+    """From the driver domain's event until the guest runs: what the scheduler has to answer for.
+
+    A request that was lost counts as in a latency.  One that was answered has to have an event, or the figure
+    would be that of those which had.
+    """
     skip = _learning_requests(found) if target.skip is None else target.skip
-    return figure([ns for number, _, ns in measured.waits(found, target.client) if number > skip], target.figure)
+    waits = [ns for number, _, ns in measured.waits(found, target.client) if number > skip]
+    asked = measured.latencies(found, target.client, skip)
+    lost = asked.count(None)
+    if len(waits) != len(asked) - lost:
+        raise LabError(f"of {len(asked) - lost} requests that were answered, {len(waits)} have an event in the trace")
+    return figure([*waits, *[None] * lost], target.figure)
 
 
 def _ratio(target, measured, found) -> float:

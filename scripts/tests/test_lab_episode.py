@@ -158,13 +158,23 @@ def test_a_wait_is_from_event_to_run(rundir):
 
 def test_an_experiment_has_the_waits_of_its_traced_runs(rundir):
     measured = experiment.Results(runs.find(rundir))
-    goal = experiment.Target("t", "wait", "mixed", "tavs", client="c1", skip=1, figure="max", at_most=0.04)
+    goal = experiment.Target("t", "wait", "mixed", "tavs", client="c1", skip=1, figure="p50", at_most=0.04)
     verdict = experiment.judge(goal, measured)
     assert (verdict.values, verdict.met) == ({1: 0.04}, True)
-    assert experiment.judge(replace(goal, skip=0), measured).values == {1: 0.38}
+    assert experiment.judge(replace(goal, skip=0, figure="mean"), measured).values == {1: 0.143333}
+    assert experiment.judge(replace(goal, figure="max"), measured).values == {1: float("inf")}  # one was lost
     plot = experiment.Plot("waits", "mixed", "t", policies=("tavs",))
     (axes,) = plots.draw(experiment_plots.draw, plot, measured, plots.Look(["tavs"])).axes
     assert axes.get_lines()[0].get_ydata() == pytest.approx([0.38, 0.01, 0.04])
+
+
+def test_a_request_whose_event_is_not_in_the_trace_is_not_passed_over(rundir):
+    raw = rundir / "raw" / trace.TRACE
+    raw.write_bytes(window(0, *request(SENT[2], WAIT[2])))
+    goal = experiment.Target("t", "wait", "mixed", "tavs", client="c1", skip=0, figure="mean", at_most=1)
+    verdict = experiment.judge(goal, experiment.Results(runs.find(rundir)))
+    assert verdict.problem == "seed 1: of 3 requests that were answered, 1 have an event in the trace"
+    assert not verdict.met
 
 
 def test_the_story_says_what_happened_in_order(rundir):
