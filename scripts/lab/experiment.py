@@ -362,10 +362,10 @@ def _domid(found: runs.Found, name: str | None) -> int:
 def _spent(found: runs.Found, name: str | None) -> xendump.Domain:
     """What the scheduler counted of a domain in the window."""
     domid = _domid(found, name)
-    before, after = xendump.window(found)
-    if domid not in before.domains or domid not in after.domains:
+    counted = xendump.spent(found)
+    if domid not in counted:
         raise LabError(f"the scheduler said nothing of domain {domid}")
-    return after.domains[domid] - before.domains[domid]
+    return counted[domid]
 
 
 def _boosted(target, measured, found) -> float:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from . import experiment, experiment_plots, plots, report, results, runs, tables
+from . import experiment, experiment_plots, plots, report, results, runs, tables, xendump
 from .errors import LabError
 from .experiment import Experiment, Verdict
 
@@ -80,7 +80,7 @@ def markdown(one: Experiment, verdicts: list[Verdict], found: list[runs.Found]) 
             )) + " |")  # fmt: skip
     measured = experiment.Results(found)
     groups = dict.fromkeys((f.run["scenario"]["name"], f.run["policy"]["name"]) for f in found if f.run["complete"])
-    latencies, works, rounds = [], [], []
+    latencies, works, rounds, boosts = [], [], [], []
     for scenario_name, policy_name in groups:
         same = [f for f in measured.of(scenario_name, policy_name).values() if f.run["complete"]]
         seeds = str(len(same))
@@ -96,6 +96,7 @@ def markdown(one: Experiment, verdicts: list[Verdict], found: list[runs.Found]) 
             works.append((scenario_name, policy_name, _cost(same, same[0].run["domains"][1]["name"])))
         if same[0].run["hogs"] and same[0].run["hogs"][0]["workload"] == "crowd":
             rounds.append((scenario_name, policy_name, seeds, *_rounds(same)))
+        boosts += [(scenario_name, policy_name, str(f.run["seed"]), *row) for f in same for row in _boosts(f)]
     if latencies:
         lines += ["", "Latency after learning in virtual ms, all seeds together:", ""]
         lines += _rows(("scenario", "policy", "client", "seeds", "n", "mean", "p50", "p90", "p99", "max",
@@ -110,6 +111,11 @@ def markdown(one: Experiment, verdicts: list[Verdict], found: list[runs.Found]) 
         lines += _rows(("scenario", "policy", "seeds", "rounds", "ns a unit", "standard deviation", "lowest", "highest",
                         "spread of a seed's rounds", "switches in 1000 units"))  # fmt: skip
         lines += ["| " + " | ".join(row) + " |" for row in rounds]
+    if boosts:
+        lines += ["", "Boosts in the window, of each domain that had or was refused some:", ""]
+        lines += _rows(("scenario", "policy", "seed", "domain", "boosted, of its CPU time", "boosts", "hits", "capped",
+                        "refused: budget"))  # fmt: skip
+        lines += ["| " + " | ".join(row) + " |" for row in boosts]
     return "\n".join(lines) + "\n"
 
 
@@ -133,6 +139,22 @@ def _rounds(same: list[runs.Found]) -> tuple[str, ...]:
     within = max((max(c) - min(c)) / statistics.median(c) for c in costs)
     return (str(sum(map(len, costs))), f"{mean:,.2f}", deviation, f"{min(medians):,.2f}", f"{max(medians):,.2f}",
             f"{100 * within:.4f}%", f"{1000 * statistics.mean(s / u for s, u in rates):.2f}")  # fmt: skip
+
+
+def _boosts(found: runs.Found) -> list[tuple[str, ...]]:
+    """What the scheduler counted; nothing where it does not count."""
+    try:
+        counted = xendump.spent(found)
+    except LabError:
+        return []
+    rows = []
+    for domain in found.run["domains"]:
+        spent = counted.get(domain["domid"])
+        if spent and (spent.boosts or spent.refused_budget):
+            share = 100 * spent.boosted_us / max(spent.run_us, 1)
+            counts = (spent.boosts, spent.hits, spent.capped, spent.refused_budget)
+            rows.append((domain["name"], f"{share:.2f}%", *(f"{count:,}" for count in counts)))
+    return rows
 
 
 def _latency(values: list[int | None], figure: str) -> str:

@@ -92,3 +92,9 @@ def window(found) -> tuple[Dump, Dump]:
     if len(dumps) < 2:
         raise LabError("the scheduler printed no statistics around the window")
     return dumps[0], dumps[-1]
+
+
+def spent(found) -> dict[int, Domain]:
+    """What the scheduler counted in the window, of each domain that it knew before and after."""
+    before, after = window(found)
+    return {n: after.domains[n] - before.domains[n] for n in after.domains if n in before.domains}

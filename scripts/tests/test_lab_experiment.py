@@ -350,6 +350,15 @@ def test_the_budget_is_seen(tmp_path):
         experiment._hit(target("hit", domain="dom0"), experiment.Results([one]), one)
 
 
+def test_a_summary_says_what_was_boosted(tmp_path):
+    one = found(tmp_path)
+    (one.directory / "serial.log").write_text(log(FIRST, SECOND))
+    text = experiment_report.markdown(load(tmp_path), [], [one])
+    assert "| mixed | tavs | 1 | d1 | 2.00% | 10 | 0 | 0 | 20 |" in text
+    (one.directory / "serial.log").write_text("Xen 4.20\n")
+    assert "Boosts in the window" not in experiment_report.markdown(load(tmp_path), [], [one])
+
+
 @pytest.mark.parametrize("measure", ["boosted", "refused", "hit", "boosts"])
 def test_a_domain_of_which_the_scheduler_says_nothing_is_no_figure(tmp_path, measure):
     one = found(tmp_path)
