@@ -235,24 +235,6 @@ static void check_unit(const struct sched_unit *unit)
         guest_of(unit->vcpu_list)->account.svc = NULL;
 }
 
-/* 7. Tavs may keep the event back while the vCPU is queued, and in a boost. */
-static void check_timer_told(const struct sched_unit *unit)
-{
-    const struct vcpu *v = unit->vcpu_list;
-    s_time_t missed = guest_missed_timer(v);
-    bool boosted = false;
-    unsigned int permille;
-
-    if ( missed < MILLISECS(3) || (unit_runnable(unit) && !v->is_running) )
-        return;
-
-    peek_tavs_account(unit, &boosted, &permille);
-    if ( !boosted || missed > MILLISECS(1005) )
-        sim_fail("d%dv%d was not told that its timer expired %lu ms ago",
-                 v->domain->domain_id, v->vcpu_id,
-                 (unsigned long)(missed / MILLISECS(1)));
-}
-
 /*
  * 3. The scheduler of an idle pCPU is not entered before something raises its
  * softirq. Credit has its idle pCPUs tickled, or finds them at a tick of a
@@ -396,8 +378,7 @@ void check_all(void)
         for_each_sched_unit ( d, unit )
         {
             check_unit(unit);
-            check_timer_told(unit);
-        }
+                }
 
     for ( cpu = 0; cpu < sim_opt.pcpus; cpu++ )
         if ( pcpus[cpu].state == PCPU_PARKED )

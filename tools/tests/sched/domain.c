@@ -61,6 +61,7 @@ struct domain *dom_create(domid_t domid, unsigned int nr_vcpus,
         d->is_privileged = true;
     }
 
+    tavs_domain_init(d);
     rc = sched_init_domain(d, poolid);
     if ( rc )
     {
@@ -83,7 +84,6 @@ struct domain *dom_create(domid_t domid, unsigned int nr_vcpus,
     dom_count++;
 
     guest_domain_init(d);
-    tavs_domain_init(d);
 
     for ( i = 0; i < nr_vcpus; i++ )
         if ( !vcpu_create(d, i) )
@@ -122,9 +122,6 @@ struct vcpu *vcpu_create(struct domain *d, unsigned int vcpu_id)
         return NULL;
     }
 
-    if ( !is_idle_domain(d) && tavs_vcpu_create(v) )
-        sim_fail("no task table for d%dv%u", d->domain_id, vcpu_id);
-
     d->vcpu[vcpu_id] = v;
     if ( vcpu_id )
     {
@@ -159,7 +156,6 @@ static void cf_check complete_destroy(struct rcu_head *head)
     tavs_domain_destroy(d);
     for ( i = d->max_vcpus; i-- > 0; )
     {
-        tavs_vcpu_destroy(d->vcpu[i]);
         guest_vcpu_destroy(d->vcpu[i]);
         xfree(d->vcpu[i]);
     }

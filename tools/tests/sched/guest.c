@@ -108,18 +108,6 @@ void send_timer_event(struct vcpu *v)
     }
 }
 
-/* How long ago did its timer expire, if it has not been told? */
-s_time_t guest_missed_timer(const struct vcpu *v)
-{
-    const struct gvcpu *gv = guest_of(v);
-
-    if ( !gv->timer || timer_is_active(&v->singleshot_timer) ||
-         (gv->ports & (1UL << gv->timer_port)) )
-        return 0;
-
-    return sim_now - gv->timer;
-}
-
 void guest_message(struct link *l, unsigned int to)
 {
     struct gvcpu *gv = l->end[to];
@@ -691,9 +679,9 @@ static void load_cr3(struct gvcpu *gv, unsigned long asid)
     if ( !asid || asid == gv->asid )
         return;
 
+    tavs_task_switch(gv->v, asid, gv->asid == KERNEL_ASID);
     gv->asid = asid;
     gv->cr3_switches++;
-    tavs_task_switch(gv->v, asid);
 }
 
 static void program_timer(struct gvcpu *gv)
@@ -875,17 +863,22 @@ static bool do_op(struct gvcpu *gv, struct task *t)
         return true;
 
     case OP_EXEC:
-        if ( t->asid )
-            tavs_task_exit(gv->v->domain, t->asid);
+    {
+        unsigned long old = t->asid;
+
         t->asid = op->a + gv->churn++ % max(op->b, (uint64_t)1);
+        tavs_task_born(gv->v, t->asid);
         load_cr3(gv, t->asid);
+        if ( old && old != t->asid )
+            tavs_task_gone(gv->v->domain, old);
         next_op(t);
         return true;
+    }
 
     case OP_EXIT:
         t->state = TASK_GONE;
         if ( t->asid )
-            tavs_task_exit(gv->v->domain, t->asid);
+            tavs_task_gone(gv->v->domain, t->asid);
         gv->resched = true;
         return true;
     }
@@ -953,6 +946,12 @@ void guest_act(struct vcpu *v)
             program_timer(gv);
 
         if ( !do_op(gv, t) )
+        {
+            /* A kernel thread has no user mode; others return to theirs. */
+            if ( t->asid && gv->asid != KERNEL_ASID && tavs_is_boosted(v) &&
+                 !gv->info.evtchn_upcall_pending )
+                tavs_user_mode(v);
             return;
+        }
     }
 }

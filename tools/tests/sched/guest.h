@@ -151,7 +151,6 @@ void guest_domain_destroy(struct domain *d);
 void guest_vcpu_init(struct vcpu *v);
 void guest_vcpu_destroy(struct vcpu *v);
 void guest_kicked(void);
-s_time_t guest_missed_timer(const struct vcpu *v);
 void guest_default_costs(struct guest_costs *costs);
 
 struct task *guest_task(struct gvcpu *gv, const char *name,

@@ -22,7 +22,7 @@ const void *peek_tavs_account(const struct sched_unit *unit, bool *boosted,
     if ( !is_tavs(unit) || !unit->priv || !(tu = TAVS_UNIT(unit)) )
         return NULL;
 
-    *boosted = tu->flags & UNIT_BOOSTED;
+    *boosted = tu->boost.on;
     *permille = unit->domain->tavs.pbratio;
 
     return tu;

@@ -13,10 +13,12 @@
 #else
 
 static inline void tavs_domain_init(struct domain *d) {}
-static inline int tavs_vcpu_create(struct vcpu *v) { return 0; }
-static inline void tavs_vcpu_destroy(struct vcpu *v) {}
-static inline void tavs_task_switch(struct vcpu *v, unsigned long id) {}
-static inline void tavs_task_exit(struct domain *d, unsigned long id) {}
+static inline void tavs_task_switch(struct vcpu *v, unsigned long id,
+                                    bool was_kernel) {}
+static inline void tavs_task_born(struct vcpu *v, unsigned long id) {}
+static inline void tavs_task_gone(struct domain *d, unsigned long id) {}
+static inline void tavs_user_mode(struct vcpu *v) {}
+#define tavs_is_boosted(v) ((void)(v), false)
 
 #endif
 

@@ -80,23 +80,14 @@ void *credit_unit_data(const void *priv);
 /* Is the unit in a queue? */
 bool credit_unit_queued(const struct sched_unit *unit);
 
-/* Is it at the priority of a boost, by whoever's doing? */
-bool credit_unit_boosted(const struct sched_unit *unit);
-
-/*
- * Is the queued unit the next to run, whether it is boosted or not?  It stands
- * at the head of its queue, and nobody could take the pCPU from who runs.
- */
-bool credit_unit_next(const struct sched_unit *unit);
-
 /* Is it yielding? */
 bool credit_unit_yields(const struct sched_unit *unit);
 
-/* Put a queued unit behind those that are boosted, ahead of all others. */
+/*
+ * Put a queued unit behind those that are boosted by the policy, ahead of all
+ * others, at a priority above credit's own boost.
+ */
 void credit_unit_boost(struct sched_unit *unit);
-
-/* Has it run out of credit, as far as its priority says? */
-bool credit_unit_over(const struct sched_unit *unit);
 
 /*
  * Does it owe three quarters of the debt that the accounting remembers?  What
@@ -104,23 +95,20 @@ bool credit_unit_over(const struct sched_unit *unit);
  */
 bool credit_unit_indebted(const struct sched_unit *unit);
 
-/*
- * Give a unit that is in no queue the priority that its credit gives it, or,
- * with `under`, that of a unit which has credit.
- */
-void credit_unit_settle(struct sched_unit *unit, bool under);
+/* Give a unit that is in no queue the priority that its credit gives it. */
+void credit_unit_settle(struct sched_unit *unit);
 
 /*
- * Give a unit that is in no queue the priority of a boost: it is going to be
- * queued behind those that are boosted, ahead of all others.
+ * Give a unit that is in no queue the priority of a policy's boost: it is going
+ * to be queued behind those that are boosted, ahead of all others.
  */
 void credit_unit_go_first(struct sched_unit *unit);
 
-/* The unit at the head of the queue of the pCPU of `unit`, or NULL. */
-struct sched_unit *credit_unit_head(const struct sched_unit *unit);
+/* Is a unit that the policy boosted the next to run where `unit` runs? */
+bool credit_unit_partial_waits(const struct sched_unit *unit);
 
-/* The same if that goes before `unit`, or NULL. */
-struct sched_unit *credit_unit_overtaker(const struct sched_unit *unit);
+/* The domain of what csched_alloc_domdata() returned; NULL for NULL. */
+struct domain *credit_domain(void *data);
 
 /* Credit's hooks have external linkage, for schedulers built on it. */
 #define CREDIT_HOOK

@@ -43,21 +43,14 @@
  *   a guest.  With several of them the evidence of one may be lost to another:
  *   a boost too few, or too many.
  *
- * 4. A task that asks, or answers
- *
- *   Where the task that notifies a block device's back end is I/O-bound itself,
- *   it has nothing to do until it is answered.  Where it sends a packet, that
- *   is an answer that somebody waits for, most likely.  What follows is said in
- *   sched_tavs.c (4.) and task.c (4.).
- *
- * 5. Trust
+ * 4. Trust
  *
  *   All of it is counted by Xen from what domains do; nothing is read from
  *   their memory.  A guest can mark its own channels and spend its own budget.
  *   A driver domain can have a guest boosted for nothing, within that guest's
  *   budget; it can do so by sending packets as well.
  *
- * 6. Locking
+ * 5. Locking
  *
  *   tavs_grant_map() and tavs_grant_unmap() run with locks of the grant table
  *   held.  They take the lock of the tasks or that of packets, which are
@@ -70,26 +63,28 @@
 #include <xen/sched.h>
 
 #include "channel.h"
-#include "private.h"
+#include "plane.h"
 
 static bool tracked_by(const struct domain *driver, const struct domain *d)
 {
-    return driver->tavs.driver && d->tavs.track;
+    return driver->tavs.driver && tavs_beliefs(d);
 }
 
-/* Is an I/O-bound task in the inspection window of v? */
-static bool inspect(struct vcpu *v)
+/* Is an I/O-bound task in the inspection window of a vCPU of d? */
+static bool inspect(const struct domain *d, unsigned int vcpu_id)
 {
-    struct tavs_vcpu *tv = v->tavs;
+    struct tavs_guest *g = tavs_guest(d);
     unsigned long flags;
     bool found;
 
-    if ( !tv || !ACCESS_ONCE(tv->tasks.believed) )
+    if ( !g || vcpu_id >= g->nr_vcpus || !tavs_has_believed(d) ||
+         g->vcpu[vcpu_id].restart )
         return false;
 
-    spin_lock_irqsave(&tv->lock, flags);
-    found = tavs_tasks_inspect(&tv->tasks, ACCESS_ONCE(tavs_window));
-    spin_unlock_irqrestore(&tv->lock, flags);
+    spin_lock_irqsave(&g->lock, flags);
+    found = tavs_segment_inspect(&g->vcpu[vcpu_id].segment,
+                                 ACCESS_ONCE(tavs_window));
+    spin_unlock_irqrestore(&g->lock, flags);
 
     return found;
 }
@@ -108,92 +103,87 @@ void tavs_evtchn_reset(struct evtchn *chn)
 
 void tavs_event_send(struct domain *d, struct evtchn *chn)
 {
+    struct tavs_guest *g = tavs_guest(d);
     struct vcpu *v = current;
 
     ASSERT(chn->state == ECS_INTERDOMAIN);
 
-    if ( v->domain != d || !tracked_by(chn->u.interdomain.remote_dom, d) )
+    if ( likely(!g) || v->domain != d ||
+         !tracked_by(chn->u.interdomain.remote_dom, d) )
         return;
 
-    d->tavs.tx_vcpu = v->vcpu_id;
+    g->tx_vcpu = v->vcpu_id;
 
-    tavs_channel_notified(&chn->tavs, inspect(v));
+    tavs_channel_notified(&chn->tavs, inspect(d, v->vcpu_id));
 
-    if ( !ACCESS_ONCE(d->tavs.pbratio) || !tavs_vcpu_serves(v) )
-        return;
-
-    if ( tavs_channel_asks(&chn->tavs) )
-        tavs_vcpu_asks(v);
-    else if ( tavs_channel_sends(&chn->tavs) )
-        tavs_vcpu_replies(v);
-}
-
-static struct vcpu *tx_vcpu(const struct domain *d)
-{
-    return d->vcpu ? domain_vcpu(d, ACCESS_ONCE(d->tavs.tx_vcpu)) : NULL;
+    if ( tavs_channel_asks(&chn->tavs) || tavs_channel_sends(&chn->tavs) )
+        tavs_task_sends(v);
 }
 
 /* The domain may have other vCPUs than the one that notified last. */
 bool tavs_grant_map(const struct domain *mapper, struct domain *d, bool pte)
 {
-    struct vcpu *v;
+    struct tavs_guest *g = tavs_guest(d);
 
-    if ( pte || !tracked_by(mapper, d) )
-        return false;
-
-    v = tx_vcpu(d);
-
-    return v && inspect(v);
+    return g && !pte && tracked_by(mapper, d) &&
+           inspect(d, ACCESS_ONCE(g->tx_vcpu));
 }
 
-static void move(const struct domain *driver, struct domain *d,
+static void move(const struct domain *driver, struct tavs_guest *g,
                  unsigned int what)
 {
-    if ( ACCESS_ONCE(d->tavs.mover) != driver->domain_id )
+    if ( ACCESS_ONCE(g->mover) != driver->domain_id )
     {
-        write_atomic(&d->tavs.mover, driver->domain_id);
-        write_atomic(&d->tavs.moved, 0);
+        write_atomic(&g->mover, driver->domain_id);
+        write_atomic(&g->moved, 0);
     }
 
-    if ( !test_bit(what, &d->tavs.moved) )
-        set_bit(what, &d->tavs.moved);
+    if ( !test_bit(what, &g->moved) )
+        set_bit(what, &g->moved);
 }
 
 void tavs_grant_unmap(const struct domain *mapper, struct domain *d,
                       bool readonly, bool wanted)
 {
-    if ( !tracked_by(mapper, d) )
+    struct tavs_guest *g = tavs_guest(d);
+    unsigned int tx;
+
+    if ( likely(!g) || !tracked_by(mapper, d) )
         return;
 
     if ( readonly )
-        move(mapper, d, TAVS_MOVED_WRITTEN);
-    else
     {
-        move(mapper, d, TAVS_MOVED_READ);
-        if ( wanted )
-        {
-            const struct vcpu *v = tx_vcpu(d);
-
-            move(mapper, d, TAVS_MOVED_WANTED);
-            if ( v && v->tavs && ACCESS_ONCE(v->tavs->told) )
-                tavs_net_block(mapper, d->domain_id);
-        }
+        move(mapper, g, TAVS_MOVED_WRITTEN);
+        return;
     }
+
+    move(mapper, g, TAVS_MOVED_READ);
+    if ( !wanted )
+        return;
+
+    move(mapper, g, TAVS_MOVED_WANTED);
+    tx = ACCESS_ONCE(g->tx_vcpu);
+    if ( tx < g->nr_vcpus && ACCESS_ONCE(g->vcpu[tx].told) )
+        tavs_net_block(mapper, d->domain_id);
 }
 
 void tavs_block_left_over(domid_t domid)
 {
     struct domain *d = rcu_lock_domain_by_id(domid);
-    struct vcpu *v;
+    struct tavs_guest *g;
 
     if ( !d )
         return;
 
-    v = tx_vcpu(d);
-    if ( v && v->tavs && d->tavs.track && ACCESS_ONCE(v->tavs->told) &&
-         test_and_clear_bit(TAVS_MOVED_WANTED, &d->tavs.moved) &&
-         ACCESS_ONCE(tavs_correlate) && tavs_vcpu_wants_boost(v) )
-        tavs_sched_event(v, TAVS_REASON_BLOCK, NOW());
+    g = tavs_guest(d);
+    if ( g && tavs_has_believed(d) && ACCESS_ONCE(tavs_correlate) )
+    {
+        struct vcpu *v = domain_vcpu(d, ACCESS_ONCE(g->tx_vcpu));
+
+        if ( v && ACCESS_ONCE(g->vcpu[v->vcpu_id].told) &&
+             test_and_clear_bit(TAVS_MOVED_WANTED, &g->moved) )
+            tavs_raise(v, TAVS_REASON_BLOCK, false, NOW());
+    }
 
     rcu_unlock_domain(d);
 }
@@ -201,33 +191,37 @@ void tavs_block_left_over(domid_t domid)
 void tavs_grant_copy(struct domain *from, struct domain *to)
 {
     const struct domain *driver = current->domain;
+    struct tavs_guest *g;
 
-    if ( from && tracked_by(driver, from) )
-        move(driver, from, TAVS_MOVED_FROM);
+    if ( likely(!driver->tavs.driver) )
+        return;
 
-    if ( to && tracked_by(driver, to) )
-        move(driver, to, TAVS_MOVED_TO);
+    if ( from && from->tavs.track && (g = tavs_guest(from)) )
+        move(driver, g, TAVS_MOVED_FROM);
+
+    if ( to && to->tavs.track && (g = tavs_guest(to)) )
+        move(driver, g, TAVS_MOVED_TO);
 }
 
 enum tavs_block_verdict tavs_block_sent(const struct domain *driver,
                                         struct domain *d, struct evtchn *chn,
                                         enum tavs_net_verdict net)
 {
+    struct tavs_guest *g = tavs_guest(d);
     unsigned long moved = 0;
     bool wanted;
 
-    if ( ACCESS_ONCE(d->tavs.mover) == driver->domain_id &&
-         ACCESS_ONCE(d->tavs.moved) )
-        moved = xchg(&d->tavs.moved, 0);
+    if ( ACCESS_ONCE(g->mover) == driver->domain_id && ACCESS_ONCE(g->moved) )
+        moved = xchg(&g->moved, 0);
 
     wanted = tavs_channel_event(&chn->tavs,
-                                net == TAVS_NET_YES || net == TAVS_NET_NO,
+                                net != TAVS_NET_ABSENT && net != TAVS_NET_NONE,
                                 &moved);
 
     if ( moved & TAVS_MOVED(READ) )
-        move(driver, d, TAVS_MOVED_READ);
+        move(driver, g, TAVS_MOVED_READ);
     if ( moved & TAVS_MOVED(WANTED) )
-        move(driver, d, TAVS_MOVED_WANTED);
+        move(driver, g, TAVS_MOVED_WANTED);
 
     return wanted ? TAVS_BLOCK_YES : TAVS_BLOCK_NO;
 }

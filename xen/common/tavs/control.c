@@ -13,24 +13,26 @@
 #include <public/domctl.h>
 #include <public/sysctl.h>
 
-#include "private.h"
+#include "plane.h"
 
 struct tavs_params __read_mostly tavs_params = TAVS_PARAMS_DEFAULT;
 
 /*
- * A boosted request needs some 250 us: interrupt, softirq, the task.  Two of
- * them fit in.
+ * The longest reaction that the inference takes for one: the task begins
+ * within the I/O threshold after the event, and runs for no longer than that.
  */
-s_time_t __read_mostly tavs_boost_cap = MICROSECS(500);
+s_time_t __read_mostly tavs_boost_cap = MICROSECS(1000);
 s_time_t __read_mostly tavs_boost_burst = MILLISECS(10);
 
 /* The paper's 0.125. */
 uint16_t __read_mostly tavs_pbratio = 125;
 
-bool __read_mostly tavs_exact = true;
-bool __read_mostly tavs_head = true;
-bool __read_mostly tavs_timers = true;
 bool __read_mostly tavs_track = true;
+
+bool __read_mostly tavs_opt_born = true;
+bool __read_mostly tavs_opt_timer = true;
+bool __read_mostly tavs_opt_user = true;
+bool __read_mostly tavs_opt_tick = true;
 
 /*
  * The knobs: how they are called at boot, how tools number them
@@ -264,9 +266,10 @@ static int __init cf_check parse_tavs(const char *s)
                 break;
 
         if ( i == ARRAY_SIZE(knobs) &&
-             !parse_switch(s, ss, "exact", &tavs_exact, &rc) &&
-             !parse_switch(s, ss, "head", &tavs_head, &rc) &&
-             !parse_switch(s, ss, "timers", &tavs_timers, &rc) )
+             !parse_switch(s, ss, "born", &tavs_opt_born, &rc) &&
+             !parse_switch(s, ss, "timer", &tavs_opt_timer, &rc) &&
+             !parse_switch(s, ss, "user", &tavs_opt_user, &rc) &&
+             !parse_switch(s, ss, "tick", &tavs_opt_tick, &rc) )
         {
             printk(XENLOG_WARNING "tavs: unknown parameter: %s\n", s);
             rc = -EINVAL;
@@ -297,7 +300,6 @@ void tavs_dump_params(void)
            "\tI/O threshold      = %"PRId64"us\n"
            "\tevidence           = +%d -%d, believed above %d, %d..%d\n"
            "\tage, forgiven      = %"PRId64"s, %"PRId64"ms\n"
-           "\texact accounting   = %d, places kept = %d, timers wait = %d\n"
            "\tcorrelation        = %s, portmap of %u bits, window of %u\n",
            tavs_pbratio, tavs_boost_cap / MICROSECS(1),
            tavs_boost_burst / MICROSECS(1),
@@ -306,7 +308,7 @@ void tavs_dump_params(void)
            tavs_params.min, tavs_params.max,
            tavs_params.age / SECONDS(1),
            tavs_params.forgive / MILLISECS(1),
-           tavs_exact, tavs_head, tavs_timers, tavs_correlate ? "on" : "off",
+           tavs_correlate ? "on" : "off",
            tavs_portmap_bits, tavs_window);
 }
 
@@ -317,6 +319,7 @@ void tavs_dump_stats(const struct tavs_stats *stats)
         [TAVS_REASON_BLOCK]  = "block",
         [TAVS_REASON_NET]    = "net",
         [TAVS_REASON_DRIVER] = "driver",
+        [TAVS_REASON_TIMER]  = "timer",
     };
     unsigned int i;
 
@@ -334,40 +337,56 @@ void tavs_dump_stats(const struct tavs_stats *stats)
                    stats->ends[i][TAVS_END_CAPPED]);
 }
 
-void tavs_dump_vcpu(struct vcpu *v)
+void tavs_dump_vcpu(const struct vcpu *v)
 {
-    struct tavs_vcpu *tv = v->tavs;
-    const struct tavs_tasks *t;
-    unsigned int i, j;
+    const struct tavs_vcpu *tv = tavs_vcpu(v);
 
     if ( !tv )
         return;
 
-    /* The console is slow: numbers are as they are, tasks copied set by set. */
-    t = &tv->tasks;
-    printk("\t  tasks: believed=%u switches=%lu pos=%lu neg=%lu amb=%lu lost=%lu kernel=%#lx cur=%#lx\n",
-           t->believed, t->switches, t->positives, t->negatives, t->ambiguous,
-           t->lost, v->domain->tavs.kernel, t->cur);
-    printk("\t  no boost: no task=%d uncorrelated=%d off=%d\n",
+    printk("\t  switches=%lu cur=%#lx no boost: no task=%d uncorrelated=%d off=%d\n",
+           tv->segment.switches, tv->segment.cur,
            atomic_read(&tv->refused[TAVS_REFUSED_NO_TASK]),
            atomic_read(&tv->refused[TAVS_REFUSED_UNCORRELATED]),
            atomic_read(&tv->refused[TAVS_REFUSED_OFF]));
-    tavs_net_dump_vcpu(v);
+}
 
-    for ( i = 0; i < TAVS_TASK_SETS; i++ )
+/* What there is to see of ports and tasks on a console; tools list them all. */
+#define SHOWN 16
+
+void tavs_dump_domain(const struct domain *d)
+{
+    struct tavs_guest *g = tavs_guest(d);
+    struct tavs_beliefs *b = tavs_beliefs(d);
+    unsigned int i, j, shown = 0;
+
+    tavs_net_dump(d);
+
+    if ( !b )
+        return;
+
+    /* The console is slow: numbers are as they are, tasks copied set by set. */
+    printk("\t  tasks: believed=%u pos=%lu neg=%lu lost=%lu kernel=%#lx\n",
+           b->tasks.believed, b->tasks.positives, b->tasks.negatives,
+           b->tasks.lost, b->tasks.kernel);
+
+    for ( i = 0; i < TAVS_TASK_SETS && shown < SHOWN; i++ )
     {
         struct tavs_task set[TAVS_TASK_WAYS];
         unsigned long flags;
 
-        spin_lock_irqsave(&tv->lock, flags);
-        memcpy(set, t->task[i], sizeof(set));
-        spin_unlock_irqrestore(&tv->lock, flags);
+        spin_lock_irqsave(&g->lock, flags);
+        memcpy(set, b->tasks.task[i], sizeof(set));
+        spin_unlock_irqrestore(&g->lock, flags);
 
-        for ( j = 0; j < TAVS_TASK_WAYS; j++ )
-            if ( set[j].id && set[j].belief )
-                printk("\t    %#lx belief=%d cpu=%ums last I/O=%"PRId64"ms\n",
-                       set[j].id, set[j].belief, set[j].cpu_us / 1000,
+        for ( j = 0; j < TAVS_TASK_WAYS && shown < SHOWN; j++ )
+            if ( set[j].id && set[j].belief > b->tasks.threshold )
+            {
+                printk("\t    %#lx belief=%d last I/O=%"PRId64"ms\n",
+                       set[j].id, set[j].belief,
                        set[j].last_io / MILLISECS(1));
+                shown++;
+            }
     }
 }
 

@@ -12,7 +12,7 @@
 #include <public/domctl.h>
 
 #include "latency.h"
-#include "private.h"
+#include "plane.h"
 
 /* The elements that fit are all there; how many there would be is told. */
 static bool fits(const struct xen_domctl_tavs_info *info, unsigned int i)
@@ -22,7 +22,8 @@ static bool fits(const struct xen_domctl_tavs_info *info, unsigned int i)
 
 static int info_stats(const struct vcpu *v, struct xen_domctl_tavs_info *info)
 {
-    struct tavs_vcpu *tv = v->tavs;
+    struct tavs_guest *g = tavs_guest(v->domain);
+    struct tavs_beliefs *b = tavs_beliefs(v->domain);
     struct xen_domctl_tavs_stats out = {};
     struct tavs_stats stats;
     s_time_t budget;
@@ -33,6 +34,7 @@ static int info_stats(const struct vcpu *v, struct xen_domctl_tavs_info *info)
                  TAVS_REASON_BLOCK  != XEN_DOMCTL_TAVS_REASON_block ||
                  TAVS_REASON_NET    != XEN_DOMCTL_TAVS_REASON_net ||
                  TAVS_REASON_DRIVER != XEN_DOMCTL_TAVS_REASON_driver ||
+                 TAVS_REASON_TIMER  != XEN_DOMCTL_TAVS_REASON_timer ||
                  TAVS_REASONS       != XEN_DOMCTL_TAVS_REASONS);
     BUILD_BUG_ON(TAVS_END_REVOKED != XEN_DOMCTL_TAVS_END_revoked ||
                  TAVS_END_BLOCKED != XEN_DOMCTL_TAVS_END_blocked ||
@@ -50,7 +52,7 @@ static int info_stats(const struct vcpu *v, struct xen_domctl_tavs_info *info)
                  sizeof(out.ends) != sizeof(stats.ends) ||
                  sizeof(out.refused) != sizeof(stats.refused));
 
-    rc = tavs_sched_stats(v, &stats, &budget);
+    rc = g ? g->host->stats(v, &stats, &budget) : -EINVAL;
     if ( rc )
         return rc;
 
@@ -63,22 +65,22 @@ static int info_stats(const struct vcpu *v, struct xen_domctl_tavs_info *info)
     memcpy(out.ends, stats.ends, sizeof(out.ends));
     memcpy(out.refused, stats.refused, sizeof(out.refused));
 
-    if ( tv )
+    /* The scheduler does not hear of these. */
+    for ( i = 0; i < ARRAY_SIZE(g->vcpu[0].refused); i++ )
+        out.refused[i] +=
+            (uint32_t)atomic_read(&g->vcpu[v->vcpu_id].refused[i]);
+
+    if ( b )
     {
         unsigned long flags;
 
-        /* The scheduler does not hear of these. */
-        for ( i = 0; i < ARRAY_SIZE(tv->refused); i++ )
-            out.refused[i] += (uint32_t)atomic_read(&tv->refused[i]);
-
-        spin_lock_irqsave(&tv->lock, flags);
-        out.switches = tv->tasks.switches;
-        out.positives = tv->tasks.positives;
-        out.negatives = tv->tasks.negatives;
-        out.ambiguous = tv->tasks.ambiguous;
-        out.untracked = tv->tasks.lost;
-        out.believed = tv->tasks.believed;
-        spin_unlock_irqrestore(&tv->lock, flags);
+        spin_lock_irqsave(&g->lock, flags);
+        out.switches = g->vcpu[v->vcpu_id].segment.switches;
+        out.positives = b->tasks.positives;
+        out.negatives = b->tasks.negatives;
+        out.untracked = b->tasks.lost;
+        out.believed = b->tasks.believed;
+        spin_unlock_irqrestore(&g->lock, flags);
     }
 
     tavs_net_stats(v->domain, &out);
@@ -98,21 +100,22 @@ static uint64_t age(s_time_t when, s_time_t now)
 
 static int info_tasks(const struct vcpu *v, struct xen_domctl_tavs_info *info)
 {
-    struct tavs_vcpu *tv = v->tavs;
+    struct tavs_guest *g = tavs_guest(v->domain);
+    struct tavs_beliefs *b = tavs_beliefs(v->domain);
     unsigned int i, j, nr = 0;
 
-    for ( i = 0; tv && i < TAVS_TASK_SETS; i++ )
+    for ( i = 0; b && i < TAVS_TASK_SETS; i++ )
     {
         struct tavs_task set[TAVS_TASK_WAYS];
         s_time_t now = NOW();
         unsigned long flags, cur;
         int threshold;
 
-        spin_lock_irqsave(&tv->lock, flags);
-        memcpy(set, tv->tasks.task[i], sizeof(set));
-        cur = tv->tasks.cur;
-        threshold = tv->tasks.threshold;
-        spin_unlock_irqrestore(&tv->lock, flags);
+        spin_lock_irqsave(&g->lock, flags);
+        memcpy(set, b->tasks.task[i], sizeof(set));
+        cur = g->vcpu[v->vcpu_id].segment.cur;
+        threshold = b->tasks.threshold;
+        spin_unlock_irqrestore(&g->lock, flags);
 
         for ( j = 0; j < TAVS_TASK_WAYS; j++ )
         {
@@ -120,8 +123,8 @@ static int info_tasks(const struct vcpu *v, struct xen_domctl_tavs_info *info)
                 .id          = set[j].id,
                 .last_io_ns  = age(set[j].last_io, now),
                 .last_cpu_ns = age(set[j].last_cpu, now),
-                .cpu_us      = set[j].cpu_us,
-                .segments    = set[j].segments,
+                .positives   = set[j].positives,
+                .negatives   = set[j].negatives,
                 .belief      = set[j].belief,
                 .flags       =
                     (set[j].belief > threshold ? XEN_DOMCTL_TAVS_TASK_io_bound
@@ -147,8 +150,8 @@ static int info_tasks(const struct vcpu *v, struct xen_domctl_tavs_info *info)
 
 static int info_ports(const struct vcpu *v, struct xen_domctl_tavs_info *info)
 {
-    const struct tavs_portmap *map = v->tavs ? ACCESS_ONCE(v->tavs->ports)
-                                             : NULL;
+    const struct tavs_beliefs *b = tavs_beliefs(v->domain);
+    const struct tavs_portmap *map = b ? &b->ports : NULL;
     unsigned int udp, port, nr = 0, bits = ACCESS_ONCE(tavs_portmap_bits);
 
     /* Read without the lock: a counter that changes is seen a little later. */
@@ -186,6 +189,7 @@ static int info_ports(const struct vcpu *v, struct xen_domctl_tavs_info *info)
 static int info_latency(const struct vcpu *v,
                         struct xen_domctl_tavs_info *info)
 {
+    const struct tavs_guest *g = tavs_guest(v->domain);
     struct xen_domctl_tavs_latency *out;
     unsigned int i;
     int rc = 0;
@@ -194,13 +198,16 @@ static int info_latency(const struct vcpu *v,
     BUILD_BUG_ON(TAVS_LATENCY_SUB_SHIFT != XEN_DOMCTL_TAVS_LATENCY_SUB_SHIFT);
     BUILD_BUG_ON(TAVS_LATENCY_BUCKETS != XEN_DOMCTL_TAVS_LATENCY_BUCKETS);
 
+    if ( !g )
+        return -EINVAL;
+
     out = xmalloc(struct xen_domctl_tavs_latency);
     if ( !out )
         return -ENOMEM;
 
     for ( i = 0; !rc && i < XEN_DOMCTL_TAVS_LATENCIES; i++ )
     {
-        rc = tavs_sched_latency(v, i, out);
+        rc = g->host->latency(v, i, out);
 
         if ( !rc && fits(info, i) &&
              copy_to_guest_offset(info->u.latency, i, out, 1) )

@@ -17,7 +17,18 @@
 
 bool tavs_packet_valid(const struct xen_tavs_packet *packet)
 {
-    return packet->protocol == TAVS_TCP || packet->protocol == TAVS_UDP;
+    return (packet->protocol == TAVS_TCP &&
+            !(packet->flags & ~XEN_TAVS_PACKET_OPENS)) ||
+           (packet->protocol == TAVS_UDP && !packet->flags);
+}
+
+static bool receives(const unsigned long *receivers, unsigned int domid)
+{
+    const unsigned int bits = sizeof(*receivers) * 8;
+
+    return !receivers ||
+           (domid < DOMID_FIRST_RESERVED &&
+            (receivers[domid / bits] & (1UL << (domid % bits))));
 }
 
 static bool same(const struct xen_tavs_packet *a,
@@ -52,7 +63,8 @@ static void remove(struct tavs_packets *p, unsigned int i)
             (p->num - i) * sizeof(p->waiting[0]));
 }
 
-void tavs_packets_drain(struct tavs_packets *p, struct xen_tavs_ring *ring)
+void tavs_packets_drain(struct tavs_packets *p, struct xen_tavs_ring *ring,
+                        const unsigned long *receivers)
 {
     uint32_t prod = ACCESS_ONCE(ring->prod);
     uint32_t lost = ACCESS_ONCE(ring->lost);
@@ -84,14 +96,17 @@ void tavs_packets_drain(struct tavs_packets *p, struct xen_tavs_ring *ring)
         const struct xen_tavs_packet packet = {
             .domid    = ACCESS_ONCE(from->domid),
             .protocol = ACCESS_ONCE(from->protocol),
+            .flags    = ACCESS_ONCE(from->flags),
             .port     = ACCESS_ONCE(from->port),
         };
 
         p->taken++;
-        if ( tavs_packet_valid(&packet) )
-            add(p, &packet, false);
-        else
+        if ( !tavs_packet_valid(&packet) )
             p->nonsense++;
+        else if ( !receives(receivers, packet.domid) )
+            p->strange++;
+        else
+            add(p, &packet, false);
     }
 
     /* ... and before they are given back. */
@@ -218,13 +233,6 @@ bool tavs_slice_note(struct tavs_slice *s, const struct tavs_portmap *m,
     s->behind = true;
 
     return s->worth >= 0;
-}
-
-bool tavs_slice_tcp(const struct tavs_slice *s)
-{
-    return ACCESS_ONCE(s->any) &&
-           (ACCESS_ONCE(s->several) ||
-            ACCESS_ONCE(s->packet.protocol) == TAVS_TCP);
 }
 
 void tavs_slice_served(struct tavs_slice *s)

@@ -40,14 +40,16 @@ struct tavs_packets {
     } waiting[XEN_TAVS_RING_SIZE];
 
     /* Statistics. */
-    unsigned long taken, nonsense, dropped, overrun;
+    unsigned long taken, nonsense, strange, dropped, overrun;
 };
 
 /*
  * Take what is new in the ring.  Whatever is in there, at most
- * XEN_TAVS_RING_SIZE packets are looked at, each read once.
+ * XEN_TAVS_RING_SIZE packets are looked at, each read once.  Those for a domain
+ * whose bit is not set in `receivers` are dropped; NULL: none is.
  */
-void tavs_packets_drain(struct tavs_packets *p, struct xen_tavs_ring *ring);
+void tavs_packets_drain(struct tavs_packets *p, struct xen_tavs_ring *ring,
+                        const unsigned long *receivers);
 
 /*
  * Move those for a domain, at most XEN_TAVS_RING_SIZE, to `to`; returns their
@@ -108,9 +110,6 @@ bool tavs_portmap_known(const struct tavs_portmap *m,
 /* A packet came in this slice: is it one to boost for? */
 bool tavs_slice_note(struct tavs_slice *s, const struct tavs_portmap *m,
                      unsigned int bits, const struct xen_tavs_packet *packet);
-
-/* May one of the packets be TCP's?  Can be asked without a lock. */
-bool tavs_slice_tcp(const struct tavs_slice *s);
 
 /* The vCPU has run: what came until now is not ahead of what comes next. */
 void tavs_slice_served(struct tavs_slice *s);

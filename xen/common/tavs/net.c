@@ -24,7 +24,7 @@
  *
  * 2. The portmap
  *
- *   For each vCPU, protocol and destination port, a saturating counter of N
+ *   For each domain, protocol and destination port, a saturating counter of N
  *   bits predicts whether a packet is for an I/O-bound task: it is if the top
  *   bit is set.  The counter is incremented when a packet for that port came
  *   and the first task woken up was I/O-bound, and decremented when neither
@@ -40,7 +40,7 @@
  *     width, and it is one of the five that the belief takes.  A port that no
  *     I/O-bound task reads gets no boost, not even a first one.
  *   - Four bits are stored whatever N is, so that N can be changed at any
- *     time: 64 KiB a vCPU, instead of N times 16 KiB.  (The paper says
+ *     time: 64 KiB a domain, instead of N times 16 KiB.  (The paper says
  *     N times 8 KiB: it does not tell the protocols apart.)
  *   - Packets that are neither TCP nor UDP, and segments that do nothing but
  *     acknowledge, are for the kernel of the guest.  They are not recorded, so
@@ -59,9 +59,15 @@
  *   It is one for the vCPU: packets that wake up nobody, however many there
  *   are, are not in the way, and do not make it seem so.
  *
- *   A guest with several vCPUs has a portmap for each: it is the event's vCPU
- *   whose next task is looked at, and which is boosted.  A packet whose task
- *   runs on another vCPU teaches nothing and earns nothing.
+ *   A guest with several vCPUs has one portmap.  It is the event's vCPU whose
+ *   next task is looked at, and which is boosted.  A packet whose task runs on
+ *   another vCPU teaches nothing and earns nothing.
+ *
+ *   Connections.  The segment that opens one is answered by the guest's kernel
+ *   and wakes nobody, but the request waits for it: it counts where the port's
+ *   packets do, teaches nothing, and is served when the kernel has answered.
+ *   Of those that do nothing but acknowledge, the one that completes a handshake
+ *   wakes up who accepts: the driver domain tells it like a packet with data.
  *
  * 3. Trust
  *
@@ -69,18 +75,20 @@
  *   Each packet is read once, into a copy that is all that is looked at after;
  *   indices are masked; the number of packets looked at is bounded by the size
  *   of the ring, whatever the indices say.  Xen's own index is not read back
- *   from the page.  What a hostile one achieves is that a guest is boosted for
- *   nothing, within that guest's budget; it can do that by sending packets.
+ *   from the page.  A packet counts only for a domain that the driver domain has
+ *   notified: it has a channel to that one.  Nonsense in the ring turns it off for
+ *   a second, and each event counts meanwhile.  What a hostile one achieves is
+ *   that a guest is boosted for nothing, within that guest's budget; it can do
+ *   that by sending packets.
  *
  * 4. Locking
  *
- *   tavs_net.lock is a leaf below the schedule lock (event.c), and below those
- *   of the grant table, held in tavs_net_block() (block.c, 6.).  It is held
- *   while the ring is accessed, so that none is unmapped under our hands.
- *   Interrupts are off meanwhile.  The tavs_net of a domain lives as long as
+ *   tavs_net.lock is held while the ring is accessed, so that none is unmapped
+ *   under our hands; see plane.h, 4.  The tavs_net of a domain lives as long as
  *   the domain; an interdomain event channel, whose lock is held, keeps both
  *   of its domains.
  */
+#include <xen/bitops.h>
 #include <xen/domain.h>
 #include <xen/lib.h>
 #include <xen/sched.h>
@@ -89,16 +97,32 @@
 #include <xen/xmalloc.h>
 #include <xsm/xsm.h>
 
-#include "private.h"
+#include "plane.h"
 
 /* Guests that can have blocks left over; others are not boosted for theirs. */
 #define TAVS_BLOCK_GUESTS 16
+
+/*
+ * For how long a ring with nonsense in it counts as none.  Then each event of
+ * its driver domain boosts who has an I/O-bound task, as where there is no
+ * ring.  A driver that mends itself is believed again as soon as it is seen.
+ */
+#define TAVS_DISTRUST SECONDS(1)
 
 struct tavs_net {
     spinlock_t lock;
     struct guest_area area;         /* .map: the ring; NULL: none */
     struct tavs_packets packets;
     struct tasklet flush;
+
+    /*
+     * Domains that it has sent an event: only what it tells of these counts.
+     * An event channel is what makes somebody a receiver.
+     */
+    DECLARE_BITMAP(receivers, DOMID_FIRST_RESERVED);
+
+    /* The ring was not well-formed of late; until then it tells nothing. */
+    s_time_t distrusted;
 
     /* Since the driver domain last gave up its pCPU (block.c, 2.). */
     domid_t block_guest[TAVS_BLOCK_GUESTS];
@@ -126,52 +150,58 @@ void tavs_net_block(const struct domain *driver, domid_t domid)
     spin_unlock_irqrestore(&net->lock, flags);
 }
 
-int tavs_net_track(struct vcpu *v)
+/* Take what is new in the ring. */
+static void drain(struct tavs_net *net)
 {
-    struct tavs_vcpu *tv = v->tavs;
-    struct tavs_portmap *ports;
+    struct tavs_packets *p = &net->packets;
+    unsigned long bad = p->nonsense + p->overrun;
 
-    if ( !tv || tv->ports )
-        return 0;
+    ASSERT(spin_is_locked(&net->lock));
 
-    ports = vzalloc(sizeof(*ports));
-    if ( !ports )
-        return -ENOMEM;
-
-    if ( cmpxchg(&tv->ports, NULL, ports) )
-        vfree(ports);
-
-    return 0;
+    tavs_packets_drain(p, net->area.map, net->receivers);
+    if ( unlikely(p->nonsense + p->overrun != bad) )
+        net->distrusted = NOW() + TAVS_DISTRUST;
 }
 
-/* Remember packets for tv.  Is one of them for an I/O-bound task? */
-static bool note(struct tavs_vcpu *tv, const struct xen_tavs_packet *packets,
-                 unsigned int num)
+/* Remember packets for a vCPU.  Is one of them for an I/O-bound task? */
+static enum tavs_net_verdict note(struct tavs_guest *g, struct tavs_vcpu *tv,
+                                  const struct xen_tavs_packet *packets,
+                                  unsigned int num)
 {
-    unsigned int i;
-    bool wanted = false;
+    enum tavs_net_verdict verdict = TAVS_NET_NO;
+    unsigned int i, bits = ACCESS_ONCE(tavs_portmap_bits);
 
-    ASSERT(spin_is_locked(&tv->lock));
+    ASSERT(spin_is_locked(&g->lock));
 
     for ( i = 0; i < num; i++ )
-        if ( tavs_slice_note(&tv->slice, tv->ports,
-                             ACCESS_ONCE(tavs_portmap_bits), &packets[i]) )
-            wanted = true;
+    {
+        if ( packets[i].flags & XEN_TAVS_PACKET_OPENS )
+        {
+            if ( verdict == TAVS_NET_NO &&
+                 tavs_portmap_get(&g->beliefs->ports, bits, &packets[i]) >= 0 )
+                verdict = TAVS_NET_OPENS;
+        }
+        else if ( tavs_slice_note(&tv->slice, &g->beliefs->ports, bits,
+                                  &packets[i]) )
+            verdict = TAVS_NET_YES;
+    }
 
-    return wanted;
+    return verdict;
 }
 
 enum tavs_net_verdict tavs_net_sent(struct domain *driver, struct vcpu *v)
 {
     struct tavs_net *net = ACCESS_ONCE(driver->tavs.net);
     struct domain *d = v->domain;
-    struct tavs_vcpu *tv = v->tavs;
+    struct tavs_guest *g = tavs_guest(d);
+    struct tavs_vcpu *tv = &g->vcpu[v->vcpu_id];
     struct xen_tavs_packet packets[XEN_TAVS_RING_SIZE];
+    enum tavs_net_verdict verdict = TAVS_NET_NONE;
+    bool incomplete, distrusted;
     unsigned int num;
-    bool incomplete, wanted;
     unsigned long flags;
 
-    if ( !net )
+    if ( !net || !driver->tavs.driver )
         return TAVS_NET_ABSENT;
 
     spin_lock_irqsave(&net->lock, flags);
@@ -182,46 +212,54 @@ enum tavs_net_verdict tavs_net_sent(struct domain *driver, struct vcpu *v)
         return TAVS_NET_ABSENT;
     }
 
-    tavs_packets_drain(&net->packets, net->area.map);
+    if ( d->domain_id < DOMID_FIRST_RESERVED )
+        __set_bit(d->domain_id, net->receivers);
+    drain(net);
     num = tavs_packets_take(&net->packets, d->domain_id, packets);
     incomplete = net->packets.incomplete;
     net->notified += num;
+    distrusted = net->distrusted && NOW() < net->distrusted;
 
     spin_unlock_irqrestore(&net->lock, flags);
 
-    if ( !tv || !d->tavs.track || !tv->ports )
+    if ( !tavs_beliefs(d) )
         return num ? TAVS_NET_NO : TAVS_NET_NONE;
 
-    spin_lock_irqsave(&tv->lock, flags);
+    spin_lock_irqsave(&g->lock, flags);
     if ( !tv->told )
         tavs_slice_served(&tv->slice);
-    if ( !num )
-    {
-        /* Of a packet that is not recorded: others may stand behind it. */
-        tv->told = true;
-        spin_unlock_irqrestore(&tv->lock, flags);
-        return TAVS_NET_NONE;
-    }
-    wanted = note(tv, packets, num);
-    if ( incomplete )
-        tv->slice.several = true;
+    /* Without any: of a packet that is not recorded; others may be behind it. */
     tv->told = true;
-    spin_unlock_irqrestore(&tv->lock, flags);
+    if ( num )
+    {
+        verdict = note(g, tv, packets, num);
+        if ( incomplete )
+            tv->slice.several = true;
+    }
+    spin_unlock_irqrestore(&g->lock, flags);
 
-    d->tavs.rx_vcpu = v->vcpu_id;
+    if ( num )
+        g->rx_vcpu = v->vcpu_id;
 
-    return wanted ? TAVS_NET_YES : TAVS_NET_NO;
+    return distrusted && verdict != TAVS_NET_YES ? TAVS_NET_ABSENT : verdict;
 }
 
-void tavs_net_learn(struct tavs_vcpu *tv)
+void tavs_net_learn(struct tavs_guest *g, struct tavs_vcpu *tv, s_time_t now)
 {
-    enum tavs_outcome outcome = tavs_tasks_outcome(&tv->tasks);
+    enum tavs_outcome outcome = tavs_segment_outcome(&tv->segment);
 
-    ASSERT(spin_is_locked(&tv->lock));
+    ASSERT(spin_is_locked(&g->lock));
 
-    if ( outcome != TAVS_OUTCOME_NONE && tv->ports )
-        tavs_slice_learn(&tv->slice, tv->ports,
-                         ACCESS_ONCE(tavs_portmap_bits), outcome);
+    if ( outcome == TAVS_OUTCOME_NONE )
+        return;
+
+    /* A timer alone woke up an I/O-bound task. */
+    if ( tv->timed && !tv->slice.any && outcome == TAVS_OUTCOME_IO )
+        g->timer_io = now;
+    tv->timed = false;
+
+    tavs_slice_learn(&tv->slice, &g->beliefs->ports,
+                     ACCESS_ONCE(tavs_portmap_bits), outcome);
 }
 
 void tavs_net_flush(struct domain *d)
@@ -230,6 +268,9 @@ void tavs_net_flush(struct domain *d)
     const struct xen_tavs_ring *ring;
 
     ASSERT(!local_irq_is_enabled());
+
+    if ( !d->tavs.driver )
+        return;
 
     spin_lock(&net->lock);
     ring = net->area.map;
@@ -246,35 +287,36 @@ void tavs_net_flush(struct domain *d)
 static bool leave_over(const struct xen_tavs_packet *packet)
 {
     struct domain *d = rcu_lock_domain_by_id(packet->domid);
+    enum tavs_net_verdict verdict = TAVS_NET_NO;
+    struct tavs_guest *g;
     struct vcpu *v;
-    struct tavs_vcpu *tv;
-    bool told = false, wanted = false;
+    bool told = true;
 
     if ( !d )
         return true;
 
-    v = d->vcpu ? domain_vcpu(d, d->tavs.rx_vcpu) : NULL;
-    tv = v ? v->tavs : NULL;
+    g = tavs_guest(d);
+    v = g ? domain_vcpu(d, ACCESS_ONCE(g->rx_vcpu)) : NULL;
 
-    if ( tv && d->tavs.track && tv->ports )
+    if ( v && tavs_beliefs(d) )
     {
+        struct tavs_vcpu *tv = &g->vcpu[v->vcpu_id];
         unsigned long flags;
 
-        spin_lock_irqsave(&tv->lock, flags);
+        spin_lock_irqsave(&g->lock, flags);
         told = tv->told;
         if ( told )
-            wanted = note(tv, packet, 1);
-        spin_unlock_irqrestore(&tv->lock, flags);
+            verdict = note(g, tv, packet, 1);
+        spin_unlock_irqrestore(&g->lock, flags);
 
         /* Of whatever it was told, it may be nothing that anybody waits for. */
         if ( told )
             tavs_waits_since(v, NOW());
     }
-    else
-        told = true;
 
-    if ( wanted && ACCESS_ONCE(tavs_correlate) && tavs_vcpu_wants_boost(v) )
-        tavs_sched_event(v, TAVS_REASON_NET, NOW());
+    if ( verdict != TAVS_NET_NO && ACCESS_ONCE(tavs_correlate) &&
+         tavs_has_believed(d) )
+        tavs_raise(v, TAVS_REASON_NET, verdict == TAVS_NET_OPENS, NOW());
 
     rcu_unlock_domain(d);
 
@@ -292,7 +334,7 @@ static void cf_check flush(void *data)
 
     spin_lock_irqsave(&net->lock, flags);
     if ( net->area.map )
-        tavs_packets_drain(&net->packets, net->area.map);
+        drain(net);
     for ( num = 0; num < XEN_TAVS_RING_SIZE; num++ )
         if ( !tavs_packets_flush(&net->packets, &packets[num], &old[num]) )
             break;
@@ -441,44 +483,6 @@ void tavs_net_dump(const struct domain *d)
     printk("\t  packets: %s taken=%lu notified=%lu left over=%lu dropped=%lu lost=%u nonsense=%lu overrun=%lu\n",
            net->area.map ? "told" : "not told", p->taken, net->notified,
            net->left_over, p->dropped, p->lost, p->nonsense, p->overrun);
-}
-
-#define SHOWN_PORTS 16
-
-void tavs_net_dump_vcpu(struct vcpu *v)
-{
-    const struct tavs_vcpu *tv = v->tavs;
-    unsigned int i, port, shown = 0;
-
-    if ( !tv || !tv->ports )
-        return;
-
-    /* Read without the lock: values may be on the move. */
-    for ( i = 0; i < 2; i++ )
-        for ( port = 0; port < TAVS_PORTS && shown < SHOWN_PORTS; port++ )
-        {
-            const struct xen_tavs_packet packet = {
-                .protocol = i ? TAVS_UDP : TAVS_TCP,
-                .port = port,
-            };
-            int value;
-
-            /* Most are as they began: 16 of them at a time. */
-            if ( !(port % 16) &&
-                 !*(const uint64_t *)&tv->ports->counter[i][port / 2] )
-            {
-                port += 15;
-                continue;
-            }
-
-            value = tavs_portmap_get(tv->ports, 4, &packet);
-            if ( value != -1 )
-            {
-                printk("\t    %s port %u: %d\n", i ? "UDP" : "TCP", port,
-                       value);
-                shown++;
-            }
-        }
 }
 
 /*

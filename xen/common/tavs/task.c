@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which tasks of a vCPU are I/O-bound.
+ * Which tasks of a domain are I/O-bound.
  *
  * 1. Tasks and segments
  *
@@ -34,6 +34,9 @@
  *   stays within -100 and 300.  Above 20 the task is believed to be I/O-bound:
  *   with the fifth positive evidence, so five requests teach it.
  *
+ *   Beliefs are the domain's; a segment is a vCPU's.  A task that moves from
+ *   one vCPU to another takes its belief along.
+ *
  * 4. Where this says more than the paper, and why
  *
  *   - The past.  Every program starts by computing: exec, page faults,
@@ -41,9 +44,9 @@
  *     four requests earn, and there are several.  Positive evidence counts
  *     from 0, however negative the belief was, if there was no negative one
  *     for a second: the task has changed.  A CPU-bound task has negative
- *     evidence whenever it runs, and stays where it is.  Who has not even run
- *     for a second and then comes right after an event (T2) is undecided again,
- *     so that it can show it, also in a boost that was for another task.
+ *     evidence whenever it runs, and stays where it is.  A task that comes right
+ *     after an event (T2), without negative evidence for as long, is undecided
+ *     again, so that it can show it, also in a boost that was for another task.
  *   - A segment that is cut off by a deschedule goes on when the vCPU does.
  *     Where it followed a positive task (T3), it becomes ambiguous: most of
  *     all it is the CPU-bound task on whose account a boost was just revoked.
@@ -67,9 +70,17 @@
  *     begins another: it would have slept, had the back end been slower.
  *     Without that, a reader whose blocks come quickly never switches, and
  *     looks CPU-bound.
- *   - A task that is torn down is forgotten.  The kernel's own page table is
- *     no task.  A believed task without positive evidence for two minutes
- *     goes back to the threshold, from where one more makes it believed.
+ *   - A task that is torn down is forgotten.  A believed task without positive
+ *     evidence for two minutes goes back to the threshold, from where one more
+ *     makes it believed.
+ *   - A process that a believed one makes begins as the least believed: servers
+ *     fork for each connection, and the child answers.  One long segment
+ *     takes it away.
+ *   - A believed task that has run for longer than the I/O threshold is served
+ *     as what its segment will be evidence of: CPU-bound.
+ *   - The kernel's own address space is no task.  It is known by what it does:
+ *     no user mode belongs to it.  The first one that is switched to may be
+ *     anybody's, after a restore or a migration.
  *
  * 5. What an event was for (section 4.3.2)
  *
@@ -109,26 +120,27 @@
 
 #include "task.h"
 
-static struct tavs_task *tavs_set(struct tavs_tasks *t, unsigned long id)
+static const struct tavs_task *tavs_set(const struct tavs_tasks *t,
+                                        unsigned long id)
 {
     return t->task[(id ^ (id >> 6) ^ (id >> 12)) % TAVS_TASK_SETS];
 }
 
-struct tavs_task *tavs_tasks_find(struct tavs_tasks *t, unsigned long id)
+struct tavs_task *tavs_tasks_find(const struct tavs_tasks *t, unsigned long id)
 {
-    struct tavs_task *set = tavs_set(t, id);
+    const struct tavs_task *set = tavs_set(t, id);
     unsigned int i;
 
     for ( i = 0; id && i < TAVS_TASK_WAYS; i++ )
         if ( set[i].id == id )
-            return &set[i];
+            return (struct tavs_task *)&set[i];
 
     return NULL;
 }
 
 static struct tavs_task *tavs_get(struct tavs_tasks *t, unsigned long id)
 {
-    struct tavs_task *set = tavs_set(t, id), *victim = NULL;
+    struct tavs_task *set = (struct tavs_task *)tavs_set(t, id), *victim = NULL;
     unsigned int i;
 
     for ( i = 0; i < TAVS_TASK_WAYS; i++ )
@@ -173,11 +185,10 @@ static void tavs_set_belief(struct tavs_tasks *t, const struct tavs_params *p,
 }
 
 /* For whoever traces.  More than one call can change is not noted. */
-static void tavs_note(struct tavs_tasks *t, const struct tavs_task *task,
-                      enum tavs_cause cause, int before, int64_t used)
+static void tavs_note(struct tavs_changes *changes,
+                      const struct tavs_task *task, enum tavs_cause cause,
+                      int before, int64_t used)
 {
-    struct tavs_changes *changes = t->changes;
-
     if ( changes && changes->nr < 1 + TAVS_TASK_WAYS )
         changes->change[changes->nr++] = (struct tavs_change){
             .id     = task->id,
@@ -189,98 +200,91 @@ static void tavs_note(struct tavs_tasks *t, const struct tavs_task *task,
 }
 
 /* CPU time of the segment until now. */
-static int64_t tavs_used(const struct tavs_tasks *t, int64_t now)
+static int64_t tavs_used(const struct tavs_segment *s, int64_t now)
 {
-    return t->used + (t->running && now > t->since ? now - t->since : 0);
+    return s->used + (s->running && now > s->since ? now - s->since : 0);
 }
 
 /* The reaction to the event is over: who was woken up was, or not, for I/O. */
-static void tavs_conclude(struct tavs_tasks *t, bool woken_io)
+static void tavs_conclude(struct tavs_segment *s, bool woken_io)
 {
-    t->stage = TAVS_STAGE_OVER;
-    t->outcome = woken_io ? TAVS_OUTCOME_IO
-                          : t->first_io ? TAVS_OUTCOME_UNCLEAR
+    s->stage = TAVS_STAGE_OVER;
+    s->outcome = woken_io ? TAVS_OUTCOME_IO
+                          : s->first_io ? TAVS_OUTCOME_UNCLEAR
                                         : TAVS_OUTCOME_OTHER;
 }
 
 /* A segment ends, of which it was learned whether the task is for I/O. */
-static void tavs_end_stage(struct tavs_tasks *t, bool io, bool is_kernel,
+static void tavs_end_stage(struct tavs_segment *s, bool io, bool is_kernel,
                            bool blocks)
 {
-    switch ( t->stage )
+    switch ( s->stage )
     {
     case TAVS_STAGE_OVER:
         break;
 
     case TAVS_STAGE_FIRST:
-        if ( t->role == TAVS_ROLE_RESUMED )
+        if ( s->role == TAVS_ROLE_RESUMED )
         {
             if ( blocks )
-                tavs_conclude(t, io);
+                tavs_conclude(s, io);
             else
-                t->stage = TAVS_STAGE_WOKEN;
+                s->stage = TAVS_STAGE_WOKEN;
             break;
         }
 
-        t->first_io = io;
-        if ( blocks || !t->answering )
-            tavs_conclude(t, false);
+        s->first_io = io;
+        if ( blocks || !s->answering )
+            tavs_conclude(s, false);
         else
-            t->stage = TAVS_STAGE_WOKEN;
+            s->stage = TAVS_STAGE_WOKEN;
         break;
 
     case TAVS_STAGE_WOKEN:
-        if ( !is_kernel || blocks || !t->answering )
-            tavs_conclude(t, io);
+        if ( !is_kernel || blocks || !s->answering )
+            tavs_conclude(s, io);
         break;
     }
 }
 
-enum tavs_outcome tavs_tasks_outcome(struct tavs_tasks *t)
+enum tavs_outcome tavs_segment_outcome(struct tavs_segment *s)
 {
-    enum tavs_outcome outcome = t->outcome;
+    enum tavs_outcome outcome = s->outcome;
 
-    t->outcome = TAVS_OUTCOME_NONE;
+    s->outcome = TAVS_OUTCOME_NONE;
 
     return outcome;
 }
 
 /* The segment ends: what is it evidence of, and what may follow it? */
-static void tavs_end_segment(struct tavs_tasks *t,
-                             const struct tavs_params *p,
-                             unsigned long kernel, int64_t now, bool blocks)
+static void tavs_end_segment(struct tavs_segment *s,
+                             const struct tavs_params *p, int64_t now,
+                             bool blocks)
 {
-    int64_t used = tavs_used(t, now);
+    struct tavs_tasks *t = s->tasks;
+    int64_t used = tavs_used(s, now);
+    bool is_kernel = s->cur == t->kernel;
     bool is_short = used <= p->io_threshold;
     bool positive = is_short &&
-                    (t->role == TAVS_ROLE_NEXT || t->role == TAVS_ROLE_BEHIND ||
-                     (t->role == TAVS_ROLE_RESUMED && blocks));
+                    (s->role == TAVS_ROLE_NEXT || s->role == TAVS_ROLE_BEHIND ||
+                     (s->role == TAVS_ROLE_RESUMED && blocks));
     struct tavs_task *task = NULL;
-    enum tavs_cause cause;
     int before;
 
     /* Who ran as the event arrived may have been long at it before. */
-    t->elapsed += used - t->reaction;
-    if ( t->elapsed > p->io_threshold )
-        t->answering = false;
+    s->elapsed += used - s->reaction;
+    if ( s->elapsed > p->io_threshold )
+        s->answering = false;
 
-    if ( t->cur && t->cur != kernel )
-        task = tavs_get(t, t->cur);
+    if ( s->cur && !is_kernel )
+        task = positive || !is_short ? tavs_get(t, s->cur)
+                                     : tavs_tasks_find(t, s->cur);
     if ( !task )
     {
-        tavs_end_stage(t, false, t->cur == kernel, blocks);
+        tavs_end_stage(s, false, is_kernel, blocks);
         return;
     }
 
-    if ( task->segments < UINT32_MAX )
-        task->segments++;
-
-    if ( task->cpu_us < UINT32_MAX - used / 1000 )
-        task->cpu_us += used / 1000;
-    else
-        task->cpu_us = UINT32_MAX;
-
-    task->last_run = now;
     before = task->belief;
 
     if ( positive )
@@ -290,55 +294,56 @@ static void tavs_end_segment(struct tavs_tasks *t,
         if ( belief < 0 && now - task->last_cpu > p->forgive )
             belief = 0;
 
-        cause = TAVS_POSITIVE;
         t->positives++;
+        if ( task->positives < INT32_MAX )
+            task->positives++;
         task->last_io = now;
         tavs_set_belief(t, p, task, belief + p->positive);
+        tavs_note(s->changes, task, TAVS_POSITIVE, before, used);
     }
     else if ( !is_short )
     {
-        cause = TAVS_NEGATIVE;
         t->negatives++;
+        if ( task->negatives < INT32_MAX )
+            task->negatives++;
         task->last_cpu = now;
         tavs_set_belief(t, p, task, before - p->negative);
+        tavs_note(s->changes, task, TAVS_NEGATIVE, before, used);
     }
     else
-    {
-        cause = TAVS_AMBIGUOUS;
-        t->ambiguous++;
-    }
+        tavs_note(s->changes, task, TAVS_AMBIGUOUS, before, used);
 
-    tavs_note(t, task, cause, before, used);
-    tavs_end_stage(t, task->belief > t->threshold ||
+    tavs_end_stage(s, task->belief > t->threshold ||
                       (positive && task->belief > 0), false, blocks);
 }
 
-static void tavs_begin_segment(struct tavs_tasks *t, unsigned long id,
+static void tavs_begin_segment(struct tavs_segment *s, unsigned long id,
                                enum tavs_role role, int64_t now)
 {
-    t->cur = id;
-    t->role = role;
-    t->asked = false;
-    t->changed = false;
-    t->used = 0;
-    t->reaction = 0;
-    t->since = now;
+    s->cur = id;
+    s->role = role;
+    s->asked = false;
+    s->changed = false;
+    s->used = 0;
+    s->reaction = 0;
+    s->since = now;
 }
 
 /* Who comes back after idle, or after the kernel alone, counts once. */
-static void tavs_remember(struct tavs_tasks *t, unsigned long id)
+static void tavs_remember(struct tavs_segment *s, unsigned long id)
 {
-    if ( t->window[t->newest] == id )
+    if ( s->window[s->newest] == id )
         return;
 
-    t->newest = (t->newest + 1) % TAVS_WINDOW_MAX;
-    t->window[t->newest] = id;
+    s->newest = (s->newest + 1) % TAVS_WINDOW_MAX;
+    s->window[s->newest] = id;
 }
 
 /* Beliefs without recent evidence return to the threshold.  One set a call. */
-static void tavs_age(struct tavs_tasks *t, const struct tavs_params *p,
+static void tavs_age(struct tavs_segment *s, const struct tavs_params *p,
                      int64_t now)
 {
+    struct tavs_tasks *t = s->tasks;
     struct tavs_task *set = t->task[t->hand++ % TAVS_TASK_SETS];
     unsigned int i;
 
@@ -349,20 +354,23 @@ static void tavs_age(struct tavs_tasks *t, const struct tavs_params *p,
             int before = set[i].belief;
 
             tavs_set_belief(t, p, &set[i], t->threshold);
-            tavs_note(t, &set[i], TAVS_AGED, before, 0);
+            tavs_note(s->changes, &set[i], TAVS_AGED, before, 0);
         }
 }
 
 void tavs_tasks_init(struct tavs_tasks *t)
 {
     memset(t, 0, sizeof(*t));
-    t->idle = true;
 }
 
 void tavs_tasks_restart(struct tavs_tasks *t)
 {
     memset(t, 0, offsetof(struct tavs_tasks, positives));
-    t->idle = true;
+}
+
+void tavs_segment_init(struct tavs_segment *s, struct tavs_tasks *t)
+{
+    *s = (struct tavs_segment){ .tasks = t, .idle = true };
 }
 
 /* The threshold was changed: who is believed by the new one? */
@@ -379,227 +387,265 @@ static void tavs_recount(struct tavs_tasks *t, int threshold)
                            t->task[i][j].belief > threshold;
 }
 
-bool tavs_tasks_answering(const struct tavs_tasks *t,
-                          const struct tavs_params *p, int64_t now)
+/* May what runs, or is about to be switched to, still be for the event? */
+static bool tavs_answering(const struct tavs_segment *s,
+                           const struct tavs_params *p, int64_t now)
 {
-    return t->answering &&
-           t->elapsed + tavs_used(t, now) - t->reaction <= p->io_threshold;
+    return s->answering &&
+           s->elapsed + tavs_used(s, now) - s->reaction <= p->io_threshold;
 }
 
-void tavs_tasks_asks(struct tavs_tasks *t)
+void tavs_segment_asks(struct tavs_segment *s)
 {
-    t->asked = !t->idle;
+    s->asked = !s->idle;
 }
 
-void tavs_tasks_event(struct tavs_tasks *t, const struct tavs_params *p,
-                      unsigned long kernel, int64_t when)
+void tavs_segment_event(struct tavs_segment *s, const struct tavs_params *p,
+                        int64_t when)
 {
     bool joins;
 
-    if ( t->asked && !t->idle )
+    if ( s->asked && !s->idle )
     {
-        tavs_end_segment(t, p, kernel, when, true);
-        tavs_begin_segment(t, t->cur, TAVS_ROLE_NEXT, when);
-        t->first = 0;
-        t->answering = true;
-        t->elapsed = 0;
-        t->stage = TAVS_STAGE_OVER;
+        tavs_end_segment(s, p, when, true);
+        tavs_begin_segment(s, s->cur, TAVS_ROLE_NEXT, when);
+        s->first = 0;
+        s->answering = true;
+        s->elapsed = 0;
+        s->stage = TAVS_STAGE_OVER;
         return;
     }
 
-    joins = !t->idle && t->role == TAVS_ROLE_NEXT &&
-            tavs_tasks_answering(t, p, when);
+    joins = !s->idle && s->role == TAVS_ROLE_NEXT && tavs_answering(s, p, when);
 
-    if ( !joins || t->stage == TAVS_STAGE_OVER )
+    if ( !joins || s->stage == TAVS_STAGE_OVER )
     {
-        t->stage = TAVS_STAGE_FIRST;
-        t->first_io = false;
+        s->stage = TAVS_STAGE_FIRST;
+        s->first_io = false;
     }
 
     if ( joins )
         return;
 
-    if ( t->idle )
+    s->answering = true;
+    s->elapsed = 0;
+
+    if ( s->idle )
     {
-        t->first = 0;
-        t->answering = true;
-        t->elapsed = 0;
+        s->first = 0;
         return;
     }
 
-    t->first = t->cur;
-
-    t->answering = true;
-    t->role = TAVS_ROLE_RUNNING;
-    t->reaction = tavs_used(t, when);
-    t->elapsed = 0;
+    s->first = s->cur;
+    s->role = TAVS_ROLE_RUNNING;
+    s->reaction = tavs_used(s, when);
 }
 
-void tavs_tasks_in(struct tavs_tasks *t, const struct tavs_params *p,
-                   int64_t now)
+void tavs_segment_in(struct tavs_segment *s, const struct tavs_params *p,
+                     int64_t now)
 {
     int threshold = *(const volatile int *)&p->threshold;
 
-    if ( t->threshold != threshold )
-        tavs_recount(t, threshold);
+    if ( s->tasks->threshold != threshold )
+        tavs_recount(s->tasks, threshold);
 
-    if ( t->idle )
+    if ( s->idle )
     {
-        tavs_begin_segment(t, t->cur, t->answering ? TAVS_ROLE_RESUMED
+        tavs_begin_segment(s, s->cur, s->answering ? TAVS_ROLE_RESUMED
                                                    : TAVS_ROLE_NONE, now);
-        t->idle = false;
+        s->idle = false;
     }
 
-    t->since = now;
-    t->running = true;
+    s->since = now;
+    s->running = true;
 }
 
 /* Was the event for nobody who did anything until now? */
-static void tavs_end_waiting(struct tavs_tasks *t,
+static void tavs_end_waiting(struct tavs_segment *s,
                              const struct tavs_params *p, int64_t now)
 {
     const struct tavs_task *task;
 
-    switch ( t->stage )
+    switch ( s->stage )
     {
     case TAVS_STAGE_OVER:
         break;
 
     case TAVS_STAGE_FIRST:
-        if ( tavs_tasks_answering(t, p, now) )
+        if ( tavs_answering(s, p, now) )
             break;
 
-        task = t->role == TAVS_ROLE_RESUMED ? NULL : tavs_tasks_find(t, t->cur);
-        t->first_io = task && task->belief > t->threshold;
-        tavs_conclude(t, false);
+        task = s->role == TAVS_ROLE_RESUMED ? NULL
+                                            : tavs_tasks_find(s->tasks, s->cur);
+        s->first_io = task && task->belief > s->tasks->threshold;
+        tavs_conclude(s, false);
         break;
 
     case TAVS_STAGE_WOKEN:
-        if ( tavs_used(t, now) > p->io_threshold )
-            tavs_conclude(t, false);
+        if ( tavs_used(s, now) > p->io_threshold )
+            tavs_conclude(s, false);
         break;
     }
 }
 
-void tavs_tasks_out(struct tavs_tasks *t, const struct tavs_params *p,
-                    unsigned long kernel, int64_t now, bool blocks)
+void tavs_segment_out(struct tavs_segment *s, const struct tavs_params *p,
+                      int64_t now, bool blocks)
 {
     if ( blocks )
     {
-        tavs_end_segment(t, p, kernel, now, true);
-        t->answering = false;
-        t->idle = true;
-        t->used = 0;
+        tavs_end_segment(s, p, now, true);
+        s->answering = false;
+        s->idle = true;
+        s->used = 0;
     }
     else
     {
-        t->used = tavs_used(t, now);
-        t->running = false;
-        if ( t->role == TAVS_ROLE_BEHIND )
-            t->role = TAVS_ROLE_NONE;
+        s->used = tavs_used(s, now);
+        s->running = false;
+        if ( s->role == TAVS_ROLE_BEHIND )
+            s->role = TAVS_ROLE_NONE;
 
-        tavs_end_waiting(t, p, now);
+        tavs_end_waiting(s, p, now);
     }
 
-    t->running = false;
+    s->running = false;
 
-    tavs_age(t, p, now);
+    tavs_age(s, p, now);
 }
 
-enum tavs_verdict tavs_tasks_verdict(struct tavs_tasks *t,
-                                     unsigned long kernel)
+enum tavs_verdict tavs_segment_verdict(const struct tavs_segment *s,
+                                       const struct tavs_params *p,
+                                       int64_t now)
 {
-    const struct tavs_task *task = tavs_tasks_find(t, t->cur);
+    const struct tavs_task *task = tavs_tasks_find(s->tasks, s->cur);
 
-    if ( task && task->belief > t->threshold )
-        return TAVS_IO_BOUND;
+    if ( task && task->belief > s->tasks->threshold )
+        return tavs_used(s, now) > p->io_threshold ? TAVS_OTHER
+                                                   : TAVS_IO_BOUND;
 
     /* Until the guest has switched, it is still about to answer the event. */
-    if ( t->role == TAVS_ROLE_NONE )
+    if ( s->role == TAVS_ROLE_NONE )
         return TAVS_OTHER;
 
-    if ( t->cur == kernel )
+    if ( s->cur == s->tasks->kernel )
         return TAVS_UNDECIDED;
 
     /* Who ran as the event arrived was not woken by it, and just goes on. */
-    if ( t->role == TAVS_ROLE_BEHIND && t->cur == t->first )
+    if ( s->role == TAVS_ROLE_BEHIND && s->cur == s->first )
         return TAVS_OTHER;
 
-    return !task || task->belief >= 0 || t->changed ? TAVS_UNDECIDED
+    return !task || task->belief >= 0 || s->changed ? TAVS_UNDECIDED
                                                     : TAVS_OTHER;
 }
 
-bool tavs_tasks_answered(struct tavs_tasks *t, unsigned long kernel)
+bool tavs_segment_woken(const struct tavs_segment *s)
 {
-    return t->role == TAVS_ROLE_BEHIND &&
-           tavs_tasks_verdict(t, kernel) == TAVS_OTHER;
+    return s->role == TAVS_ROLE_NEXT || s->role == TAVS_ROLE_BEHIND ||
+           s->role == TAVS_ROLE_RESUMED;
 }
 
-bool tavs_tasks_pending(const struct tavs_tasks *t, unsigned long kernel)
+/* An address space first runs: is it that of a believed task's child? */
+static void tavs_inherit(struct tavs_segment *s, const struct tavs_params *p,
+                         int64_t now)
 {
-    return t->role == TAVS_ROLE_RUNNING ||
-           (t->role == TAVS_ROLE_NEXT && t->cur == kernel);
+    struct tavs_tasks *t = s->tasks;
+    struct tavs_task *task;
+    unsigned int i;
+
+    if ( now > t->born_until )
+        return;
+
+    for ( i = 0; i < TAVS_BORN_MAX && t->born[i] != s->cur; i++ )
+        continue;
+    if ( i == TAVS_BORN_MAX )
+        return;
+
+    t->born[i] = 0;
+    task = tavs_get(t, s->cur);
+    if ( !task || task->belief )
+        return;
+
+    task->last_io = now;
+    tavs_set_belief(t, p, task, t->threshold + p->positive);
+    tavs_note(s->changes, task, TAVS_BORN, 0, 0);
 }
 
-enum tavs_verdict tavs_tasks_switch(struct tavs_tasks *t,
-                                    const struct tavs_params *p,
-                                    unsigned long kernel, unsigned long id,
-                                    int64_t now)
+/* Only the kernel runs in an address space without user mode: by what it does. */
+static void tavs_recognise_kernel(struct tavs_segment *s,
+                                  const struct tavs_params *p, bool was_kernel)
 {
+    struct tavs_tasks *t = s->tasks;
+
+    if ( !s->cur || was_kernel == (s->cur == t->kernel) )
+        return;
+
+    if ( was_kernel )
+        tavs_tasks_forget(t, p, s->cur, s->changes);
+    t->kernel = was_kernel ? s->cur : 0;
+}
+
+enum tavs_verdict tavs_segment_switch(struct tavs_segment *s,
+                                      const struct tavs_params *p,
+                                      unsigned long id, bool was_kernel,
+                                      int64_t now)
+{
+    struct tavs_tasks *t = s->tasks;
     enum tavs_verdict verdict;
     enum tavs_role role;
 
-    t->switches++;
-    tavs_end_segment(t, p, kernel, now, false);
+    s->switches++;
+    tavs_recognise_kernel(s, p, was_kernel);
+    tavs_end_segment(s, p, now, false);
 
     /* The kernel's own address space does not come between two tasks. */
-    if ( !t->answering )
+    if ( !s->answering )
         role = TAVS_ROLE_NONE;
-    else if ( t->role == TAVS_ROLE_RUNNING || t->role == TAVS_ROLE_RESUMED ||
-              (t->cur == kernel && t->role == TAVS_ROLE_NEXT) )
+    else if ( s->role == TAVS_ROLE_RUNNING || s->role == TAVS_ROLE_RESUMED ||
+              (s->cur == t->kernel && s->role == TAVS_ROLE_NEXT) )
         role = TAVS_ROLE_NEXT;
-    else if ( t->role == TAVS_ROLE_NEXT || t->role == TAVS_ROLE_BEHIND )
+    else if ( s->role == TAVS_ROLE_NEXT || s->role == TAVS_ROLE_BEHIND )
         role = TAVS_ROLE_BEHIND;
     else
         role = TAVS_ROLE_NONE;
 
     /* A chain ends with the first task that is not part of it. */
-    t->answering = role != TAVS_ROLE_NONE;
+    s->answering = role != TAVS_ROLE_NONE;
 
-    tavs_begin_segment(t, id, role, now);
-    if ( id != kernel )
-        tavs_remember(t, id);
+    tavs_begin_segment(s, id, role, now);
+    tavs_inherit(s, p, now);
+    if ( id != t->kernel )
+        tavs_remember(s, id);
 
     if ( role == TAVS_ROLE_NEXT )
     {
         const struct tavs_task *task = tavs_tasks_find(t, id);
 
-        t->changed = task && now - task->last_run > p->forgive;
+        s->changed = task && now - task->last_cpu > p->forgive;
     }
 
-    verdict = tavs_tasks_verdict(t, kernel);
+    verdict = tavs_segment_verdict(s, p, now);
 
-    if ( t->stage == TAVS_STAGE_WOKEN && id != kernel )
+    if ( s->stage == TAVS_STAGE_WOKEN && id != t->kernel )
     {
         if ( verdict == TAVS_IO_BOUND )
-            tavs_conclude(t, true);
+            tavs_conclude(s, true);
         else if ( verdict == TAVS_OTHER )
-            tavs_conclude(t, false);
+            tavs_conclude(s, false);
     }
 
     return verdict;
 }
 
-bool tavs_tasks_inspect(struct tavs_tasks *t, unsigned int size)
+bool tavs_segment_inspect(const struct tavs_segment *s, unsigned int size)
 {
     unsigned int i;
 
     for ( i = 0; i < size && i < TAVS_WINDOW_MAX; i++ )
     {
-        unsigned int at = (t->newest - i) % TAVS_WINDOW_MAX;
-        const struct tavs_task *task = tavs_tasks_find(t, t->window[at]);
+        unsigned int at = (s->newest - i) % TAVS_WINDOW_MAX;
+        const struct tavs_task *task = tavs_tasks_find(s->tasks, s->window[at]);
 
-        if ( task && task->belief > t->threshold )
+        if ( task && task->belief > s->tasks->threshold )
             return true;
     }
 
@@ -607,26 +653,37 @@ bool tavs_tasks_inspect(struct tavs_tasks *t, unsigned int size)
 }
 
 void tavs_tasks_forget(struct tavs_tasks *t, const struct tavs_params *p,
-                       unsigned long id)
+                       unsigned long id, struct tavs_changes *changes)
 {
     struct tavs_task *task = tavs_tasks_find(t, id);
-    unsigned int i;
-
-    for ( i = 0; i < TAVS_WINDOW_MAX; i++ )
-        if ( t->window[i] == id )
-            t->window[i] = 0;
 
     if ( task )
     {
         int before = task->belief;
 
         tavs_set_belief(t, p, task, 0);
-        tavs_note(t, task, TAVS_FORGOTTEN, before, 0);
+        tavs_note(changes, task, TAVS_FORGOTTEN, before, 0);
         task->id = 0;
     }
 
-    if ( t->cur == id )
-        t->cur = 0;
+    if ( t->kernel == id )
+        t->kernel = 0;
+}
+
+void tavs_segment_bears(struct tavs_segment *s, const struct tavs_params *p,
+                        unsigned long child, int64_t now)
+{
+    struct tavs_tasks *t = s->tasks;
+    const struct tavs_task *parent = tavs_tasks_find(t, s->cur);
+
+    /* Of a former use of the same table. */
+    tavs_tasks_forget(t, p, child, s->changes);
+
+    if ( !parent || parent->belief <= t->threshold )
+        return;
+
+    t->born[t->births++ % TAVS_BORN_MAX] = child;
+    t->born_until = now + p->forgive;
 }
 
 /*

@@ -13,10 +13,10 @@
 /* What tools know these values by. */
 static void __init __maybe_unused build_assertions(void)
 {
-    BUILD_BUG_ON(TAVS_REASONS != 4 || TAVS_REASON_DRIVER != 3);
+    BUILD_BUG_ON(TAVS_REASONS != 5 || TAVS_REASON_TIMER != 4);
     BUILD_BUG_ON(TAVS_ENDS != 3 || TAVS_END_CAPPED != 2);
     BUILD_BUG_ON(TAVS_REFUSALS != 5 || TAVS_REFUSED_AHEAD != 4);
-    BUILD_BUG_ON(TAVS_AMBIGUOUS != 2 || TAVS_FORGOTTEN != 4);
+    BUILD_BUG_ON(TAVS_AMBIGUOUS != 2 || TAVS_BORN != 5);
     BUILD_BUG_ON(TAVS_OTHER != 0 || TAVS_IO_BOUND != 2);
     BUILD_BUG_ON(TAVS_ROLE_NONE != 0 || TAVS_ROLE_BEHIND != 4);
 }
@@ -26,23 +26,23 @@ static uint32_t pair(int before, int after)
     return (uint16_t)before | ((uint32_t)after << 16);
 }
 
-/* The lock of the tasks is held. */
-void tavs_trace_task(struct vcpu *v, bool resumes)
+/* tavs_guest.lock is held. */
+void tavs_trace_task(const struct vcpu *v, const struct tavs_segment *s,
+                     s_time_t now, bool resumes)
 {
-    struct tavs_tasks *t = &v->tavs->tasks;
-    unsigned long kernel = v->domain->tavs.kernel;
-    const struct tavs_task *task = tavs_tasks_find(t, t->cur);
+    const struct tavs_task *task = tavs_tasks_find(s->tasks, s->cur);
 
-    TRACE_TIME(TRC_TAVS_TASK, tavs_trace_vcpu(v), t->cur,
-               (uint64_t)t->cur >> 32, task ? task->belief : 0,
-               tavs_tasks_verdict(t, kernel) | (t->role << 8) |
-               (resumes ? 1U << 16 : 0) | (t->cur == kernel ? 2U << 16 : 0));
+    TRACE_TIME(TRC_TAVS_TASK, tavs_trace_vcpu(v), s->cur,
+               (uint64_t)s->cur >> 32, task ? task->belief : 0,
+               tavs_segment_verdict(s, &tavs_params, now) | (s->role << 8) |
+               (resumes ? 1U << 16 : 0) |
+               (s->cur == s->tasks->kernel ? 2U << 16 : 0));
 }
 
-/* The lock of the tasks is held. */
-void tavs_trace_changes(const struct vcpu *v)
+/* tavs_guest.lock is held. */
+void tavs_trace_changes(const struct vcpu *v,
+                        const struct tavs_changes *changes)
 {
-    const struct tavs_changes *changes = v->tavs->tasks.changes;
     int threshold = ACCESS_ONCE(tavs_params.threshold);
     unsigned int i;
 

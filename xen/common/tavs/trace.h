@@ -11,7 +11,7 @@
 #include <xen/sched.h>
 #include <xen/trace.h>
 
-#include "private.h"
+#include "plane.h"
 
 static inline uint32_t tavs_trace_vcpu(const struct vcpu *v)
 {
@@ -24,38 +24,42 @@ static inline uint32_t tavs_trace_unit(const struct sched_unit *unit)
     return tavs_trace_vcpu(unit->vcpu_list);
 }
 
-void tavs_trace_task(struct vcpu *v, bool resumes);
-void tavs_trace_changes(const struct vcpu *v);
+void tavs_trace_task(const struct vcpu *v, const struct tavs_segment *s,
+                     s_time_t now, bool resumes);
+void tavs_trace_changes(const struct vcpu *v,
+                        const struct tavs_changes *changes);
 void tavs_trace_io(const struct vcpu *v, const struct evtchn *chn);
 
 /*
- * The changes that are made between these two are recorded.  The lock of the
- * tasks is held.
+ * The changes that are made between these two are recorded.  tavs_guest.lock
+ * is held.
  */
-static inline void tavs_trace_begin(struct tavs_tasks *t,
+static inline void tavs_trace_begin(struct tavs_segment *s,
                                     struct tavs_changes *changes)
 {
     if ( unlikely(tb_init_done) )
     {
         changes->nr = 0;
-        t->changes = changes;
+        s->changes = changes;
     }
 }
 
-static inline void tavs_trace_end(const struct vcpu *v, struct tavs_tasks *t)
+static inline void tavs_trace_end(const struct vcpu *v, struct tavs_segment *s)
 {
-    if ( unlikely(t->changes) )
+    if ( unlikely(s->changes) )
     {
-        tavs_trace_changes(v);
-        t->changes = NULL;
+        tavs_trace_changes(v, s->changes);
+        s->changes = NULL;
     }
 }
 
 /* What v runs now: a task that it switched to, or resumes with the pCPU. */
-static inline void tavs_trace_runs(struct vcpu *v, bool resumes)
+static inline void tavs_trace_runs(const struct vcpu *v,
+                                   const struct tavs_segment *s, s_time_t now,
+                                   bool resumes)
 {
     if ( unlikely(tb_init_done) )
-        tavs_trace_task(v, resumes);
+        tavs_trace_task(v, s, now, resumes);
 }
 
 static inline void tavs_trace_refused(const struct vcpu *v,

@@ -49,7 +49,9 @@ typedef struct xen_tavs_ring_op xen_tavs_ring_op_t;
 struct xen_tavs_packet {
     uint16_t domid;             /* the receiver */
     uint8_t protocol;           /* as in the IP header: 6 TCP, 17 UDP */
-    uint8_t reserved;           /* 0 */
+/* TCP: it opens a connection (SYN without ACK), and the receiver's kernel answers */
+#define XEN_TAVS_PACKET_OPENS   (1U << 0)
+    uint8_t flags;              /* all others 0 */
     uint16_t port;              /* destination, in host byte order */
     uint16_t reserved2;         /* 0 */
 };

@@ -22,59 +22,58 @@ struct xen_tavs_ring_op;
 
 #ifdef CONFIG_SCHED_TAVS
 
+struct tavs_guest;
+struct tavs_vcpu;
+
 /* Per domain, in struct domain. */
 struct tavs_domain {
-    /*
-     * The kernel's own page table: that of the first address space switch of
-     * the domain.  0 until then.  Not a task.
-     */
-    unsigned long kernel;
     uint16_t pbratio;       /* permille of CPU time that may be boosted */
-    bool track;             /* tasks are tracked when in a tavs pool */
+    bool track;             /* its tasks are tracked */
     bool driver;            /* backends for other domains run here */
-    uint16_t rx_vcpu;       /* the vCPU last told of a packet */
 
     /*
-     * Of a tracked domain: the vCPU that last notified a driver domain, the
-     * driver domain that last moved data, and what it did since it last sent
-     * an event (TAVS_MOVED_* of block.c).  Written under no common lock.
+     * What is known of its vCPUs and tasks.  NULL outside the cpupools of a
+     * task-aware scheduler.  Freed by RCU.
      */
-    uint16_t tx_vcpu;
-    domid_t mover;
-    unsigned long moved;
+    struct tavs_guest *guest;
 
     /*
-     * What a driver domain says of packets.  Set under the domain lock when it
-     * first registers a ring, stays until the domain is destroyed.
+     * What a driver domain says of packets.  Set once, by cmpxchg, when it
+     * first registers a ring; stays until the domain is destroyed.
      */
     struct tavs_net *net;
 };
 
-struct tavs_vcpu;
-
 void tavs_domain_init(struct domain *d);
 void tavs_domain_teardown(struct domain *d);
 void tavs_domain_destroy(struct domain *d);
-int tavs_vcpu_create(struct vcpu *v);
-void tavs_vcpu_destroy(struct vcpu *v);
 
 /* SCHEDOP_tavs_ring of the current domain */
 int tavs_ring_op(const struct xen_tavs_ring_op *op);
 
-/* v, which is current, has a new address space. */
-void tavs_task_switch(struct vcpu *v, unsigned long id);
+/*
+ * v, which is current, has a new address space.  `was_kernel`: user mode has
+ * none in the one that it leaves.
+ */
+void tavs_task_switch(struct vcpu *v, unsigned long id, bool was_kernel);
+
+/* v, which is current, makes an address space for a task to come. */
+void tavs_task_born(struct vcpu *v, unsigned long id);
 
 /* The address space is torn down. */
-void tavs_task_exit(struct domain *d, unsigned long id);
+void tavs_task_gone(struct domain *d, unsigned long id);
 
-/* An event has become pending. */
-void tavs_event(struct vcpu *v, struct evtchn *chn);
+/* Does v, which is current, run by virtue of a boost? */
+#define tavs_is_boosted(v) ((v)->tavs_boosted)
+
+/* ... and goes on in user mode, with no upcall pending. */
+void tavs_user_mode(struct vcpu *v);
 
 /*
- * The one-shot timer of v has expired.  Returns whether v is sent its event
- * later, by the scheduler.  Takes the schedule lock.
+ * An event is about to become pending.  Before that, as a vCPU that wakes up
+ * for it may run at once.
  */
-bool tavs_timer(struct vcpu *v);
+void tavs_event(struct vcpu *v, struct evtchn *chn);
 
 /* The domain is about to send an event through its interdomain channel. */
 void tavs_event_send(struct domain *d, struct evtchn *chn);
@@ -106,16 +105,17 @@ int tavs_domctl(const struct domain *d, struct xen_domctl_tavs_info *info);
 static inline void tavs_domain_init(struct domain *d) {}
 static inline void tavs_domain_teardown(struct domain *d) {}
 static inline void tavs_domain_destroy(struct domain *d) {}
-static inline int tavs_vcpu_create(struct vcpu *v) { return 0; }
-static inline void tavs_vcpu_destroy(struct vcpu *v) {}
 static inline int tavs_ring_op(const struct xen_tavs_ring_op *op)
 {
     return -ENOSYS;
 }
-static inline void tavs_task_switch(struct vcpu *v, unsigned long id) {}
-static inline void tavs_task_exit(struct domain *d, unsigned long id) {}
+static inline void tavs_task_switch(struct vcpu *v, unsigned long id,
+                                    bool was_kernel) {}
+static inline void tavs_task_born(struct vcpu *v, unsigned long id) {}
+static inline void tavs_task_gone(struct domain *d, unsigned long id) {}
+#define tavs_is_boosted(v) ((void)(v), false)
+static inline void tavs_user_mode(struct vcpu *v) {}
 static inline void tavs_event(struct vcpu *v, struct evtchn *chn) {}
-static inline bool tavs_timer(struct vcpu *v) { return false; }
 static inline void tavs_event_send(struct domain *d, struct evtchn *chn) {}
 static inline void tavs_evtchn_alloc(const struct domain *d,
                                      struct evtchn *chn) {}
