@@ -74,7 +74,7 @@ static void queued(const struct sched_unit *unit)
 
 static void walk_queue(unsigned int cpu)
 {
-    switch ( get_sched_res(cpu)->scheduler->sched_id )
+    switch ( sim_base(get_sched_res(cpu)->scheduler->sched_id) )
     {
     case XEN_SCHEDULER_CREDIT2:
         peek_credit2_queue(cpu, queued);
@@ -96,10 +96,7 @@ static void walk_queue(unsigned int cpu)
 
 static bool credit_like(const struct scheduler *s)
 {
-    return s->sched_id != XEN_SCHEDULER_CREDIT2 &&
-           s->sched_id != XEN_SCHEDULER_RTDS &&
-           s->sched_id != XEN_SCHEDULER_NULL &&
-           s->sched_id != XEN_SCHEDULER_ARINC653;
+    return sim_base(s->sched_id) == XEN_SCHEDULER_CREDIT;
 }
 
 /* 1. */
@@ -129,7 +126,7 @@ static void check_running(unsigned int cpu)
 
     if ( !vcpu_runnable(v) &&
          !(v->pause_flags == VPF_migrating &&
-           sr->scheduler->sched_id == XEN_SCHEDULER_CREDIT2 &&
+           sim_base(sr->scheduler->sched_id) == XEN_SCHEDULER_CREDIT2 &&
            check_known("credit2-late-migration")) )
         sim_fail("d%dv%d runs, but is not runnable (flags %#lx)",
                  v->domain->domain_id, v->vcpu_id, v->pause_flags);
@@ -190,7 +187,7 @@ void check_report_known(void)
 
 static bool out_of_budget(const struct sched_unit *unit)
 {
-    switch ( unit->domain->cpupool->sched->sched_id )
+    switch ( sim_base(unit->domain->cpupool->sched->sched_id) )
     {
     case XEN_SCHEDULER_CREDIT2:
         return peek_credit2_parked(unit);
@@ -244,7 +241,7 @@ static void check_unit(const struct sched_unit *unit)
 static bool excused(const struct sched_resource *sr,
                     const struct sched_unit *unit, s_time_t idle)
 {
-    if ( sr->scheduler->sched_id == XEN_SCHEDULER_CREDIT2 )
+    if ( sim_base(sr->scheduler->sched_id) == XEN_SCHEDULER_CREDIT2 )
         return idle < MILLISECS(500) && check_known("credit2-idle");
 
     /*
@@ -263,7 +260,7 @@ static s_time_t idle_grace(unsigned int cpu, const struct sched_unit *unit)
 
     if ( unit->res == sr )
         return MILLISECS(1);
-    if ( sr->scheduler->sched_id == XEN_SCHEDULER_CREDIT2 &&
+    if ( sim_base(sr->scheduler->sched_id) == XEN_SCHEDULER_CREDIT2 &&
          !peek_credit2_same_queue(cpu, unit) )
         return check_limits.balance_grace;
 
@@ -309,7 +306,7 @@ static unsigned int weight_of(const struct domain *d, unsigned int *cap)
 {
     *cap = 0;
 
-    switch ( d->cpupool->sched->sched_id )
+    switch ( sim_base(d->cpupool->sched->sched_id) )
     {
     case XEN_SCHEDULER_CREDIT2:
         return peek_credit2_weight(d, cap);

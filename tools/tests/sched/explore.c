@@ -438,7 +438,8 @@ static void set_global(const struct change *ch)
             ch->b % 3 ? 100 + ch->b % 900 : 0;
         op.u.sched_credit.vcpu_migr_delay_us = ch->c % 2 ? ch->c % 5000 : 0;
 #ifdef XEN_SCHEDULER_TAVS
-        if ( op.sched_id == XEN_SCHEDULER_TAVS )
+        if ( op.sched_id == XEN_SCHEDULER_TAVS ||
+             op.sched_id == XEN_SCHEDULER_TAVS2 )
             op.u.sched_tavs.valid = XEN_SYSCTL_TAVS_VALID_credit;
 #endif
     }
@@ -496,7 +497,7 @@ static bool null_and_dying(void)
 static bool credit2_pool(unsigned int id)
 {
     struct cpupool *c = cpupool_get_by_id(id);
-    bool is = c && c->sched->sched_id == XEN_SCHEDULER_CREDIT2;
+    bool is = c && sim_base(c->sched->sched_id) == XEN_SCHEDULER_CREDIT2;
 
     if ( c )
         cpupool_put(c);
@@ -507,7 +508,7 @@ static bool credit2_pool(unsigned int id)
 /* Capping a domain asserts what is not so after a pCPU came back. */
 static bool no_cap(const struct domain *d)
 {
-    return d->cpupool->sched->sched_id == XEN_SCHEDULER_CREDIT2 &&
+    return sim_base(d->cpupool->sched->sched_id) == XEN_SCHEDULER_CREDIT2 &&
            sim_opt.threads_per_core > 1 && check_known("credit2-smt-idle");
 }
 

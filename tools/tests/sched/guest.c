@@ -615,6 +615,16 @@ static void send(struct link *l, unsigned int to, bool message)
 
 /* ---- time passes ------------------------------------------------------- */
 
+/* Where the current vCPU is when the hypervisor is entered next. */
+static void set_mode(struct vcpu *v, bool kernel)
+{
+    guest_cpu_user_regs()->cs = 3;
+    if ( kernel )
+        v->arch.flags |= TF_kernel_mode;
+    else
+        v->arch.flags &= ~TF_kernel_mode;
+}
+
 s_time_t guest_enter(struct vcpu *v)
 {
     struct gvcpu *gv = guest_of(v);
@@ -637,6 +647,7 @@ s_time_t guest_enter(struct vcpu *v)
         wake_due(gv);
     }
 
+    set_mode(v, gv->kernel_ns > 0 || !gv->cur || !gv->cur->asid);
     if ( gv->kernel_ns > 0 )
         return gv->kernel_ns;
 
@@ -699,8 +710,10 @@ static void program_timer(struct gvcpu *gv)
 
     if ( gv->costs.tick_ns && gv->cur )
     {
+        /* As Linux' tick_sched_timer: late or not, it stays on its grid. */
         if ( gv->next_tick <= sim_now )
-            gv->next_tick = sim_now + gv->costs.tick_ns;
+            gv->next_tick = sim_now - sim_now % gv->costs.tick_ns +
+                            gv->costs.tick_ns;
         next = min(next, gv->next_tick);
     }
 
@@ -892,6 +905,7 @@ void guest_act(struct vcpu *v)
     unsigned int turns = 0;
 
     /* A kernel boots on a page table of its own, before there are tasks. */
+    set_mode(v, true);
     if ( !gv->asid )
         load_cr3(gv, KERNEL_ASID);
 
@@ -947,6 +961,8 @@ void guest_act(struct vcpu *v)
 
         if ( !do_op(gv, t) )
         {
+            set_mode(v, !t->asid);
+
             /* A kernel thread has no user mode; others return to theirs. */
             if ( t->asid && gv->asid != KERNEL_ASID && tavs_is_boosted(v) &&
                  !gv->info.evtchn_upcall_pending )

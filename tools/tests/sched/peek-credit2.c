@@ -23,7 +23,15 @@ void peek_credit2_queue(unsigned int cpu, peek_fn *fn)
         if ( svc->rqd != rqd )
             sim_fail("d%dv%u is on a queue that it does not belong to",
                      svc->unit->domain->domain_id, svc->unit->unit_id);
+#ifdef XEN_SCHEDULER_TAVS2
+        if ( prev && svc->first && prev->first )
+            ;                   /* First come, first served. */
+        else
+        if ( prev && (svc->first || (!prev->first &&
+                                     prev->credit < svc->credit)) )
+#else
         if ( prev && prev->credit < svc->credit )
+#endif
             sim_fail("queue of pCPU %u: d%dv%u (credit %d) is behind d%dv%u "
                      "(credit %d)", cpu, svc->unit->domain->domain_id,
                      svc->unit->unit_id, svc->credit,

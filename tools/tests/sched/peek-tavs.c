@@ -4,28 +4,40 @@
 #if __has_include("sched_tavs.c")
 
 #include "sched_tavs.c"
+#include "credit2-ops.h"
 
 #include "peek.h"
 
-static bool is_tavs(const struct sched_unit *unit)
+/* The account of a unit of a task-aware scheduler, or NULL. */
+static const struct tavs_boost *account(const struct sched_unit *unit)
 {
-    return !is_idle_unit(unit) && unit->domain->cpupool &&
-           unit->domain->cpupool->sched->sched_id == XEN_SCHEDULER_TAVS;
+    if ( is_idle_unit(unit) || !unit->domain->cpupool || !unit->priv )
+        return NULL;
+
+    switch ( unit->domain->cpupool->sched->sched_id )
+    {
+    case XEN_SCHEDULER_TAVS:
+        return credit_unit_data(unit->priv);    /* its first member */
+    case XEN_SCHEDULER_TAVS2:
+        return credit2_unit_data(unit->priv);
+    default:
+        return NULL;
+    }
 }
 
 /* NULL: the unit is none of tavs. */
 const void *peek_tavs_account(const struct sched_unit *unit, bool *boosted,
                               unsigned int *permille)
 {
-    const struct tavs_unit *tu;
+    const struct tavs_boost *b = account(unit);
 
-    if ( !is_tavs(unit) || !unit->priv || !(tu = TAVS_UNIT(unit)) )
+    if ( !b )
         return NULL;
 
-    *boosted = tu->boost.on;
+    *boosted = b->on;
     *permille = unit->domain->tavs.pbratio;
 
-    return tu;
+    return b;
 }
 
 s_time_t peek_tavs_cap(void)

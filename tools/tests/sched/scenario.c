@@ -524,7 +524,8 @@ long scenario_weight(struct domain *d, unsigned int weight, unsigned int cap)
         op.u.credit.weight = weight;
         op.u.credit.cap = cap;
 #ifdef XEN_SCHEDULER_TAVS
-        if ( op.sched_id == XEN_SCHEDULER_TAVS )
+        if ( op.sched_id == XEN_SCHEDULER_TAVS ||
+             op.sched_id == XEN_SCHEDULER_TAVS2 )
             op.u.tavs.pbratio = ~0;
 #endif
         break;

@@ -23,7 +23,25 @@
 #include <xen/time.h>
 #include <xen/softirq.h>
 
+#include <public/domctl.h>
+
 #include "host.h"
+
+/* The scheduler that this one is, or is built on: XEN_SCHEDULER_*. */
+static inline unsigned int sim_base(unsigned int sched_id)
+{
+    switch ( sched_id )
+    {
+#ifdef XEN_SCHEDULER_TAVS
+    case XEN_SCHEDULER_TAVS:
+        return XEN_SCHEDULER_CREDIT;
+    case XEN_SCHEDULER_TAVS2:
+        return XEN_SCHEDULER_CREDIT2;
+#endif
+    default:
+        return sched_id;
+    }
+}
 
 /* ---- engine.c ---------------------------------------------------------- */
 

@@ -318,7 +318,7 @@ NAMES = {
 }
 IDLE = 0x7fff
 # Of task awareness: what it says, the word that tells the kind, the kinds.
-REASONS = ("any", "block", "net", "driver")
+REASONS = ("any", "block", "net", "driver", "timer")
 TAVS = {
     0x22c05: ("boosted for {}", 1, REASONS),
     0x22c06: ("refused: {}", 1, ("no task", "uncorrelated", "off", "budget", "ahead")),

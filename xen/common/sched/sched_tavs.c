@@ -59,10 +59,10 @@
  * 4. Accounting
  *
  *   Boosted time is paid for in credit like any other.  Credit accounts
- *   exactly for this scheduler ("Exact accounting" in credit.c).  Boosted time
- *   renews the budget as well, unless the unit's debt comes close to what credit
- *   forgives (credit_unit_indebted()): its boosts would cost it nothing, and
- *   its share would be what its I/O asks for.  So shares stay, up to r = 1.
+ *   exactly for this scheduler ("Exact accounting" in credit.c).  A unit whose
+ *   debt comes close to what credit forgives (credit_unit_indebted()) is not
+ *   boosted: that would cost it nothing, and its share would be what its I/O
+ *   asks for.  So shares stay, up to r = 1.
  *
  *   Credit's accounting writes priorities under no lock of ours;
  *   policy_holds() asks it not to while a unit is boosted.  Where that comes too
@@ -79,7 +79,7 @@
  *   Everything here is protected by the schedule lock of the unit's pCPU, but
  *   for hold_priority() (above) and statistics as they are printed.  Order:
  *
- *     param_lock -> credit's private lock -> schedule lock
+ *     param_lock (tavs-base.c) -> credit's private lock -> schedule lock
  *                                             -> credit's overdrawn_lock
  *     event channel -> schedule lock -> tavs_guest.lock | tavs_net.lock
  *
@@ -154,7 +154,6 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
         tu->slice -= ran;
 
     switch ( tavs_boost_leaves(unit, &tu->boost, now,
-                               !credit_unit_indebted(unit),
                                tasklet || credit_unit_yields(unit), tslice) )
     {
     case TAVS_CONTINUE:
@@ -184,7 +183,8 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
 static void boost_queued(struct sched_unit *unit)
 {
     if ( credit_unit_queued(unit) &&
-         tavs_boost_grant(unit, &TAVS_UNIT(unit)->boost) )
+         tavs_boost_grant(unit, &TAVS_UNIT(unit)->boost,
+                          credit_unit_indebted(unit)) )
         credit_unit_boost(unit);
 }
 
@@ -245,38 +245,33 @@ static const struct credit_policy tavs_policy = {
     .hold_priority = hold_priority,
 };
 
-/*
- * Is the data of the unit ours?  The schedule lock is held.  While a domain
- * moves between cpupools, its new units are for a moment on the pCPU of an old
- * one (sched_move_domain()).
- */
-static bool is_ours(const struct sched_unit *unit)
+static struct tavs_boost *boost_of(const struct sched_unit *unit)
 {
-    const struct scheduler *ops = unit->res->scheduler;
-    const struct cpupool *pool = unit->domain->cpupool;
-
-    return ops && ops->sched_id == XEN_SCHEDULER_TAVS &&
-           pool && pool->sched == ops && !is_idle_unit(unit);
+    return &TAVS_UNIT(unit)->boost;
 }
 
-/*
- * Lock the unit of a vCPU.  NULL, and nothing is locked, unless it is ours: a
- * domain may be moved elsewhere before the lock is ours.  sched_res_rculock is
- * held for reading.
- */
-static struct sched_unit *lock_unit(const struct vcpu *v, spinlock_t **lock,
-                                    unsigned long *flags)
+static int cf_check base_params(const struct scheduler *ops,
+                                struct xen_sysctl_credit_schedule *params,
+                                bool put)
 {
-    struct sched_unit *unit = ACCESS_ONCE(v->sched_unit);
+    struct xen_sysctl_scheduler_op sc = {
+        .cmd = put ? XEN_SYSCTL_SCHEDOP_putinfo : XEN_SYSCTL_SCHEDOP_getinfo,
+        .u.sched_credit = *params,
+    };
+    int rc = csched_sys_cntl(ops, &sc);
 
-    *lock = unit_schedule_lock_irqsave(unit, flags);
-    if ( unit == ACCESS_ONCE(v->sched_unit) && is_ours(unit) )
-        return unit;
+    if ( !rc )
+        *params = sc.u.sched_credit;
 
-    unit_schedule_unlock_irqrestore(*lock, *flags, unit);
-
-    return NULL;
+    return rc;
 }
+
+static const struct tavs_base credit_base = {
+    .sched_id = XEN_SCHEDULER_TAVS,
+    .boost_of = boost_of,
+    .dom_cntl = csched_dom_cntl,
+    .params   = base_params,
+};
 
 static void cf_check tavs_unserved(struct vcpu *v)
 {
@@ -286,7 +281,7 @@ static void cf_check tavs_unserved(struct vcpu *v)
 
     rcu_read_lock(&sched_res_rculock);
 
-    unit = lock_unit(v, &lock, &flags);
+    unit = tavs_lock_unit(v, &credit_base, &lock, &flags);
     if ( unit )
     {
         boost_queued(unit);
@@ -296,59 +291,21 @@ static void cf_check tavs_unserved(struct vcpu *v)
     rcu_read_unlock(&sched_res_rculock);
 }
 
-static void cf_check tavs_reconsider(struct vcpu *v)
-{
-    raise_softirq(SCHEDULE_SOFTIRQ);
-}
-
 static int cf_check tavs_stats(const struct vcpu *v, struct tavs_stats *stats,
                                s_time_t *budget)
 {
-    struct sched_unit *unit;
-    unsigned long flags;
-    spinlock_t *lock;
-
-    rcu_read_lock(&sched_res_rculock);
-
-    unit = lock_unit(v, &lock, &flags);
-    if ( unit )
-    {
-        *stats = TAVS_UNIT(unit)->boost.stats;
-        *budget = TAVS_UNIT(unit)->boost.ledger.budget;
-        unit_schedule_unlock_irqrestore(lock, flags, unit);
-    }
-
-    rcu_read_unlock(&sched_res_rculock);
-
-    return unit ? 0 : -EINVAL;
+    return tavs_base_stats(&credit_base, v, stats, budget);
 }
 
 static int cf_check tavs_latency(const struct vcpu *v, unsigned int which,
                                  struct xen_domctl_tavs_latency *latency)
 {
-    struct sched_unit *unit;
-    unsigned long flags;
-    spinlock_t *lock;
-
-    ASSERT(which < XEN_DOMCTL_TAVS_LATENCIES);
-
-    rcu_read_lock(&sched_res_rculock);
-
-    unit = lock_unit(v, &lock, &flags);
-    if ( unit )
-    {
-        *latency = TAVS_UNIT(unit)->boost.latency[which];
-        unit_schedule_unlock_irqrestore(lock, flags, unit);
-    }
-
-    rcu_read_unlock(&sched_res_rculock);
-
-    return unit ? 0 : -EINVAL;
+    return tavs_base_latency(&credit_base, v, which, latency);
 }
 
 static const struct tavs_host tavs_credit_host = {
     .unserved   = tavs_unserved,
-    .reconsider = tavs_reconsider,
+    .reconsider = tavs_base_reconsider,
     .stats      = tavs_stats,
     .latency    = tavs_latency,
 };
@@ -385,7 +342,7 @@ static void cf_check tavs_unit_wake(const struct scheduler *ops,
         if ( tu->boost.on )
             credit_unit_settle(unit);
         tavs_boost_wakes(unit, &tu->boost, now);
-        if ( tavs_boost_grant(unit, &tu->boost) )
+        if ( tavs_boost_grant(unit, &tu->boost, credit_unit_indebted(unit)) )
             credit_unit_go_first(unit);
     }
 
@@ -458,198 +415,27 @@ static int cf_check tavs_init(struct scheduler *ops)
     return rc;
 }
 
-/*
- * The tools' side.  Domains' parameters are written under param_lock, which
- * makes of several one set; credit's private lock and the schedule lock nest
- * inside.  The scheduler and the event plane read each for itself, without it.
- */
-static DEFINE_SPINLOCK(param_lock);
-
-static int dom_put(const struct scheduler *ops, struct domain *d,
-                   struct xen_domctl_scheduler_op *op)
-{
-    const struct xen_domctl_sched_tavs *p = &op->u.tavs;
-    uint8_t flags = (d->tavs.track ? XEN_DOMCTL_SCHED_TAVS_tracked : 0) |
-                    (d->tavs.driver ? XEN_DOMCTL_SCHED_TAVS_driver : 0);
-    const struct sched_unit *unit;
-    int rc;
-
-    ASSERT(spin_is_locked(&param_lock));
-
-    if ( p->cap != (uint16_t)~0 && p->cap > d->max_vcpus * 100U )
-        return -EINVAL;
-
-    if ( p->pbratio != (uint16_t)~0 &&
-         p->pbratio > XEN_DOMCTL_SCHED_TAVS_PBRATIO_MAX )
-        return -EINVAL;
-
-    if ( (p->flags | p->set_flags) & ~(XEN_DOMCTL_SCHED_TAVS_tracked |
-                                       XEN_DOMCTL_SCHED_TAVS_driver) )
-        return -EINVAL;
-
-    flags = (flags & ~p->set_flags) | (p->flags & p->set_flags);
-    if ( (flags & XEN_DOMCTL_SCHED_TAVS_tracked) && !tavs_can_track(d) )
-        return -EOPNOTSUPP;
-
-    rc = tavs_domain_track(d, flags & XEN_DOMCTL_SCHED_TAVS_tracked);
-    if ( rc )
-        return rc;
-
-    /* Weight and cap: nothing is refused from here on. */
-    rc = csched_dom_cntl(ops, d, op);
-    ASSERT(!rc);
-
-    if ( p->pbratio != (uint16_t)~0 )
-        write_atomic(&d->tavs.pbratio, p->pbratio);
-
-    write_atomic(&d->tavs.driver, (flags & XEN_DOMCTL_SCHED_TAVS_driver) != 0);
-
-    /*
-     * A boost that was granted before ends now if it runs.  Otherwise it ends
-     * as soon as it has run, after the cap at the latest.
-     */
-    for_each_sched_unit ( d, unit )
-    {
-        spinlock_t *lock = unit_schedule_lock_irq(unit);
-
-        if ( is_ours(unit) )
-            tavs_boost_withdraw(unit, &TAVS_UNIT(unit)->boost);
-
-        unit_schedule_unlock_irq(lock, unit);
-    }
-
-    return rc;
-}
-
-static int dom_get(const struct scheduler *ops, struct domain *d,
-                   struct xen_domctl_scheduler_op *op)
-{
-    int rc;
-
-    ASSERT(spin_is_locked(&param_lock));
-
-    memset(&op->u, 0, sizeof(op->u));
-
-    rc = csched_dom_cntl(ops, d, op);
-    if ( rc )
-        return rc;
-
-    op->u.tavs.pbratio = d->tavs.pbratio;
-    op->u.tavs.flags = (d->tavs.track ? XEN_DOMCTL_SCHED_TAVS_tracked : 0) |
-                       (d->tavs.driver ? XEN_DOMCTL_SCHED_TAVS_driver : 0);
-
-    return 0;
-}
-
 static int cf_check tavs_dom_cntl(const struct scheduler *ops,
                                   struct domain *d,
                                   struct xen_domctl_scheduler_op *op)
 {
-    int rc = -EINVAL;
-
-    /* Weight and cap are where credit looks for them. */
-    BUILD_BUG_ON(offsetof(typeof(op->u.tavs), weight) !=
-                 offsetof(typeof(op->u.credit), weight));
-    BUILD_BUG_ON(offsetof(typeof(op->u.tavs), cap) !=
-                 offsetof(typeof(op->u.credit), cap));
-    BUILD_BUG_ON(sizeof(struct xen_domctl_schedparam_vcpu) != 16);
-
-    spin_lock(&param_lock);
-
-    if ( op->cmd == XEN_DOMCTL_SCHEDOP_putinfo )
-        rc = dom_put(ops, d, op);
-    else if ( op->cmd == XEN_DOMCTL_SCHEDOP_getinfo )
-        rc = dom_get(ops, d, op);
-
-    spin_unlock(&param_lock);
-
-    return rc;
+    return tavs_base_dom_cntl(&credit_base, ops, d, op);
 }
 
 static int cf_check tavs_sys_cntl(const struct scheduler *ops,
                                   struct xen_sysctl_scheduler_op *sc)
 {
-    struct xen_sysctl_tavs_schedule *p = &sc->u.sched_tavs;
-    struct xen_sysctl_credit_schedule old = {};
-    uint32_t cmd = sc->cmd, knobs = p->valid & ~XEN_SYSCTL_TAVS_VALID_credit;
-    int rc = 0;
-
-    BUILD_BUG_ON(offsetof(typeof(sc->u), sched_tavs.credit) !=
-                 offsetof(typeof(sc->u), sched_credit));
-
-    spin_lock(&param_lock);
-
-    if ( cmd == XEN_SYSCTL_SCHEDOP_putinfo )
-    {
-        /* What one half has taken is given back if the other refuses. */
-        if ( p->valid & XEN_SYSCTL_TAVS_VALID_credit )
-        {
-            const struct xen_sysctl_credit_schedule new = p->credit;
-
-            sc->cmd = XEN_SYSCTL_SCHEDOP_getinfo;
-            rc = csched_sys_cntl(ops, sc);
-            old = p->credit;
-
-            sc->cmd = XEN_SYSCTL_SCHEDOP_putinfo;
-            p->credit = new;
-            rc = rc ?: csched_sys_cntl(ops, sc);
-        }
-
-        if ( !rc )
-        {
-            rc = tavs_knobs_set(knobs, p->knob);
-            if ( rc && (p->valid & XEN_SYSCTL_TAVS_VALID_credit) )
-            {
-                p->credit = old;
-                csched_sys_cntl(ops, sc);
-            }
-        }
-    }
-
-    if ( !rc )
-    {
-        memset(p, 0, sizeof(*p));
-        sc->cmd = XEN_SYSCTL_SCHEDOP_getinfo;
-        rc = csched_sys_cntl(ops, sc);
-        p->valid = tavs_knobs_get(p->knob) | XEN_SYSCTL_TAVS_VALID_credit;
-    }
-
-    sc->cmd = cmd;
-
-    spin_unlock(&param_lock);
-
-    return rc;
+    return tavs_base_sys_cntl(&credit_base, ops, sc);
 }
 
 static void cf_check tavs_dump(const struct scheduler *ops)
 {
-    struct domain *d;
-    const struct sched_unit *unit;
-
     csched_dump(ops);
 
-    printk("task awareness:\n");
-    printk("\tslice              = %u us, exact accounting = %d, places kept = %d\n",
+    printk("task awareness:\n"
+           "\tslice              = %u us, exact accounting = %d, places kept = %d\n",
            opt_slice_us, opt_exact, opt_places);
-    tavs_dump_params();
-
-    rcu_read_lock(&domlist_read_lock);
-
-    for_each_domain_in_cpupool ( d, ops->cpupool )
-    {
-        printk("\tdomain %u: %s%s pbratio=%u\n", d->domain_id,
-               d->tavs.track ? "tracked" : "not tracked",
-               d->tavs.driver ? " driver" : "", d->tavs.pbratio);
-        tavs_dump_domain(d);
-
-        for_each_sched_unit ( d, unit )
-        {
-            tavs_boost_dump(unit, &TAVS_UNIT(unit)->boost);
-            process_pending_softirqs();
-        }
-    }
-
-    rcu_read_unlock(&domlist_read_lock);
+    tavs_base_dump(&credit_base, ops);
 }
 
 static const struct scheduler sched_tavs_def = {

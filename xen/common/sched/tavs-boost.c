@@ -17,7 +17,8 @@ void tavs_boost_init(struct tavs_boost *b)
     tavs_ledger_init(&b->ledger, ACCESS_ONCE(tavs_boost_cap));
 }
 
-bool tavs_boost_grant(struct sched_unit *unit, struct tavs_boost *b)
+bool tavs_boost_grant(struct sched_unit *unit, struct tavs_boost *b,
+                      bool indebted)
 {
     const struct vcpu *v = tavs_unit_vcpu(unit);
     enum tavs_reason reason;
@@ -28,7 +29,8 @@ bool tavs_boost_grant(struct sched_unit *unit, struct tavs_boost *b)
 
     b->stats.events++;
 
-    if ( b->on || !tavs_ledger_grants(&b->ledger, ACCESS_ONCE(tavs_boost_cap)) )
+    if ( b->on || indebted ||
+         !tavs_ledger_grants(&b->ledger, ACCESS_ONCE(tavs_boost_cap)) )
     {
         refusal = b->on ? TAVS_REFUSED_AHEAD : TAVS_REFUSED_BUDGET;
         b->stats.refused[refusal]++;
@@ -81,8 +83,7 @@ static bool is_withdrawn(const struct sched_unit *unit)
 
 enum tavs_decision tavs_boost_leaves(struct sched_unit *unit,
                                      struct tavs_boost *b, s_time_t now,
-                                     bool earns, bool breaks,
-                                     s_time_t *tslice)
+                                     bool breaks, s_time_t *tslice)
 {
     s_time_t ran = max(now - b->since, (s_time_t)0), left;
     struct vcpu *v = tavs_unit_vcpu(unit);
@@ -95,7 +96,7 @@ enum tavs_decision tavs_boost_leaves(struct sched_unit *unit,
     b->stats.run_time += ran;
     if ( b->on )
         b->stats.boost_time += ran;
-    tavs_ledger_charge(&b->ledger, ran, b->on, !b->on || earns,
+    tavs_ledger_charge(&b->ledger, ran, b->on,
                        ACCESS_ONCE(unit->domain->tavs.pbratio),
                        ACCESS_ONCE(tavs_boost_burst));
 

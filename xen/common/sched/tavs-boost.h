@@ -25,6 +25,10 @@
 #include "../tavs/plane.h"
 #include "private.h"
 
+struct xen_domctl_scheduler_op;
+struct xen_sysctl_credit_schedule;
+struct xen_sysctl_scheduler_op;
+
 struct tavs_boost {
     struct tavs_ledger ledger;
     s_time_t since;             /* runs, and is charged for it, since then */
@@ -68,23 +72,25 @@ void tavs_boost_init(struct tavs_boost *b);
 
 /*
  * A queued or waking unit: boost it, if the plane wants that and it owns a
- * boost?  True: it is boosted from now on, and the host puts it ahead.
+ * boost?  `indebted`: it owes the scheduler nearly what that forgives.  Then it
+ * is not boosted, for what it would run could not be charged any more, and its
+ * share would be what its I/O asks for.  True: it is boosted from now on, and
+ * the host puts it ahead.
  */
-bool tavs_boost_grant(struct sched_unit *unit, struct tavs_boost *b);
+bool tavs_boost_grant(struct sched_unit *unit, struct tavs_boost *b,
+                      bool indebted);
 
 /* The boost of a unit that does not run ends: it was put to sleep. */
 void tavs_boost_end(struct sched_unit *unit, struct tavs_boost *b,
                     enum tavs_end end);
 
 /*
- * The running unit comes up for decision.  `earns`: boosted time renews its
- * budget.  `breaks`: it cannot go on just now, but may be boosted further.  With
- * TAVS_CONTINUE *tslice is for how long.
+ * The running unit comes up for decision.  `breaks`: it cannot go on just now,
+ * but may be boosted further.  With TAVS_CONTINUE *tslice is for how long.
  */
 enum tavs_decision tavs_boost_leaves(struct sched_unit *unit,
                                      struct tavs_boost *b, s_time_t now,
-                                     bool earns, bool breaks,
-                                     s_time_t *tslice);
+                                     bool breaks, s_time_t *tslice);
 
 /* prev loses the pCPU; next gets it.  Either may have no account: idle. */
 void tavs_boost_out(struct sched_unit *prev, struct tavs_boost *b,
@@ -106,6 +112,49 @@ void tavs_boost_withdraw(const struct sched_unit *unit,
                          const struct tavs_boost *b);
 
 void tavs_boost_dump(const struct sched_unit *unit, const struct tavs_boost *b);
+
+/*
+ * tavs-base.c: what is the same for each scheduler that hosts the plane, given
+ * what it is built on.
+ */
+struct tavs_base {
+    unsigned int sched_id;      /* the host's */
+
+    /* The account of a unit of the host.  In its schedule lock, or to display. */
+    struct tavs_boost *(*boost_of)(const struct sched_unit *unit);
+
+    /* Weight and cap of a domain, as for the scheduler below. */
+    int (*dom_cntl)(const struct scheduler *ops, struct domain *d,
+                    struct xen_domctl_scheduler_op *op);
+
+    /* Get or put its parameters; those that it lacks are 0. */
+    int (*params)(const struct scheduler *ops,
+                  struct xen_sysctl_credit_schedule *params, bool put);
+};
+
+/*
+ * Lock the unit of a vCPU.  NULL, and nothing is locked, unless it is the
+ * host's: a domain may be moved elsewhere before the lock is ours.
+ * sched_res_rculock is held for reading.
+ */
+struct sched_unit *tavs_lock_unit(const struct vcpu *v,
+                                  const struct tavs_base *base,
+                                  spinlock_t **lock, unsigned long *flags);
+
+void cf_check tavs_base_reconsider(struct vcpu *v);
+int tavs_base_stats(const struct tavs_base *base, const struct vcpu *v,
+                    struct tavs_stats *stats, s_time_t *budget);
+int tavs_base_latency(const struct tavs_base *base, const struct vcpu *v,
+                      unsigned int which,
+                      struct xen_domctl_tavs_latency *latency);
+
+int tavs_base_dom_cntl(const struct tavs_base *base,
+                       const struct scheduler *ops, struct domain *d,
+                       struct xen_domctl_scheduler_op *op);
+int tavs_base_sys_cntl(const struct tavs_base *base,
+                       const struct scheduler *ops,
+                       struct xen_sysctl_scheduler_op *sc);
+void tavs_base_dump(const struct tavs_base *base, const struct scheduler *ops);
 
 #endif /* __XEN_SCHED_TAVS_BOOST_H__ */
 

@@ -50,16 +50,12 @@ static inline void tavs_ledger_begin(struct tavs_ledger *l)
     l->boosted = 0;
 }
 
-/*
- * The unit ran for `ran`, boosted or not.  `earns`: this time renews the
- * budget, at `permille` of it.
- */
+/* The unit ran for `ran`, boosted or not: that renews the budget. */
 static inline void tavs_ledger_charge(struct tavs_ledger *l, int64_t ran,
-                                      bool boosted, bool earns,
-                                      unsigned int permille, int64_t burst)
+                                      bool boosted, unsigned int permille,
+                                      int64_t burst)
 {
-    if ( earns )
-        l->budget += ran * permille / 1000;
+    l->budget += ran * permille / 1000;
 
     if ( boosted )
     {

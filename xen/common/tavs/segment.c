@@ -275,6 +275,14 @@ void tavs_out(struct vcpu *v, s_time_t now, enum tavs_leave why, bool boosted)
                                     now - tv->in > tavs_params.io_threshold);
     }
 
+    /*
+     * A driver domain that is preempted in its kernel has work in hand.  Whoever
+     * waits for that need not notify it once more, and does not.
+     */
+    if ( why == TAVS_PREEMPTED && v->domain->tavs.driver &&
+         guest_kernel_mode(v, guest_cpu_user_regs()) )
+        tavs_unserved_note(&tv->unserved, TAVS_REASON_DRIVER, true, now);
+
     /* From here on who sends an event asks for a boost. */
     tv->active = false;
     smp_mb();
