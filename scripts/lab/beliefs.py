@@ -12,9 +12,9 @@ MOST = 12  # tasks that are shown of one domain
 
 @dataclass
 class Course:
-    """The belief in one task, as the evidence changed it."""
+    """The belief in one task of a domain, on whichever vCPU it runs, as the evidence changed it."""
 
-    vcpu: trace.Vcpu
+    domid: int
     task: int
     name: str
     points: list[tuple[int, int]] = field(default_factory=list)  # time, belief from then on
@@ -39,16 +39,15 @@ def courses(run: Traced, domain: str | None) -> list[Course]:
     found: dict[tuple, Course] = {}
     for h in run.trace.happened:
         if isinstance(h, trace.Evidence) and h.vcpu[0] in wanted:
-            key = h.vcpu, h.task
+            key = h.vcpu[0], h.task
             if key not in found:
-                vcpu = f".{h.vcpu[1]}" if h.vcpu[1] else ""
-                found[key] = Course(h.vcpu, h.task, f"{run.name(h.vcpu[0])}{vcpu} {task_name(h.task)}")
+                found[key] = Course(*key, f"{run.name(h.vcpu[0])} {task_name(h.task)}")
                 found[key].points.append((run.window[0], h.before))
             found[key].points.append((h.at, h.after))
             found[key].counts[h.cause] += 1
             found[key].cpu_ns += h.used_ns
-        elif isinstance(h, trace.Belief) and (h.vcpu, h.task) in found:
-            found[h.vcpu, h.task].crossings.append((h.at, h.after, h.after > h.before))
+        elif isinstance(h, trace.Belief) and (h.vcpu[0], h.task) in found:
+            found[h.vcpu[0], h.task].crossings.append((h.at, h.after, h.after > h.before))
     for c in found.values():
         c.believed = c.points[-1][1] > run.threshold
     if not found:

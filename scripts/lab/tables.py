@@ -165,7 +165,7 @@ def show_episode(console: Console, one, floor=None) -> None:
 
 
 def show_beliefs(console: Console, courses, run) -> None:
-    evidence = ("positive", "negative", "ambiguous")
+    evidence = ("positive", "negative", "ambiguous", "born")
     table = plain(("task", "belief", "is", *evidence, "CPU ms", "crossed the threshold at, s"),
                   right=("belief", *evidence, "CPU ms"))
     for c in courses:

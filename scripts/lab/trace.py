@@ -33,8 +33,8 @@ NOBODY = 0xFFFF
 STATES = ("running", "runnable", "blocked", "offline")
 VERDICTS = ("not I/O-bound", "undecided", "I/O-bound")
 ROLES = ("no event", "ran at the event", "resumed", "next", "behind")
-CAUSES = ("positive", "negative", "ambiguous", "aged", "forgotten")
-REASONS = ("any", "block", "net", "driver")
+CAUSES = ("positive", "negative", "ambiguous", "aged", "forgotten", "born")
+REASONS = ("any", "block", "net", "driver", "timer")
 REFUSALS = ("no task", "uncorrelated", "off", "budget", "ahead")
 ENDS = ("revoked", "blocked", "capped")
 

@@ -14,12 +14,13 @@ _START = "task awareness:"
 _DOMAIN = re.compile(r"\bdomain (\d+): .*pbratio=(\d+)")
 _RUN = re.compile(r"\brun=(\d+)us boosted=(\d+)us events=(\d+)\b.* budget=(\d+)\b")
 _BOOSTS = re.compile(r"\bboosts for (\w+): (\d+) \(hit=(\d+) revoked=(\d+) blocked=(\d+) capped=(\d+)\)")
-_TASKS = re.compile(r"\btasks: believed=(\d+) switches=(\d+) pos=(\d+) neg=(\d+) amb=(\d+)")
+_TASKS = re.compile(r"\btasks: believed=(\d+) pos=(\d+) neg=(\d+)\b")
+_VCPU = re.compile(r"\bswitches=(\d+) cur=\S+ no boost: no task=(\d+) uncorrelated=(\d+) off=(\d+)")
 
 
 @dataclass(frozen=True)
 class Domain:
-    """Counters of a domain since it was created, summed over its vCPUs."""
+    """Counters of a domain since it was created, those of its vCPUs summed."""
 
     pbratio: int = 0  # permille
     run_us: int = 0
@@ -32,6 +33,11 @@ class Domain:
     blocked: int = 0
     capped: int = 0
     switches: int = 0
+    refused_no_task: int = 0
+    refused_uncorrelated: int = 0
+    refused_off: int = 0
+    positives: int = 0
+    negatives: int = 0
 
     def __sub__(self, before: "Domain") -> "Domain":
         counts = {
@@ -79,8 +85,11 @@ def _with(d: Domain, line: str) -> Domain:
     elif match := _BOOSTS.search(line):
         for name, value in zip(("boosts", "hits", "revoked", "blocked", "capped"), match.groups()[1:]):
             add[name] = getattr(d, name) + int(value)
+    elif match := _VCPU.search(line):
+        for name, value in zip(("switches", "refused_no_task", "refused_uncorrelated", "refused_off"), match.groups()):
+            add[name] = getattr(d, name) + int(value)
     elif match := _TASKS.search(line):
-        add["switches"] = d.switches + int(match[2])
+        add["positives"], add["negatives"] = int(match[2]), int(match[3])
     return replace(d, **add)
 
 

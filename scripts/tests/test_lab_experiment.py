@@ -307,13 +307,14 @@ DUMP = """\
 (XEN) \t  [0.0] budget=500us
 (XEN) \t  run=900us boosted=0us events=9 budget=0 ahead=3
 (XEN) \tdomain 1: tracked pbratio=20
+(XEN) \t  tasks: believed=1 pos=9 neg=1 lost=0 kernel=0x10
+(XEN) \t    0x20 belief={belief} last I/O=900ms
 (XEN) \t  [1.0] budget=77us
 (XEN) \t  run={run}us boosted={boosted}us events=50 budget={refused} ahead=0
 (XEN) \t  boosts for any: {boosts} (hit=3 revoked=2 blocked=1 capped=1)
 (XEN) \t  boosts for net: 2 (hit=2 revoked=1 blocked=1 capped=0)
-(XEN) \t  tasks: believed=1 switches=70 pos=9 neg=1 amb=5 lost=0 kernel=0x10 cur=0x20
-(XEN) \t    0x20 belief={belief} cpu=12ms last I/O=900ms
-(XEN) \t    0x30 belief=-100 cpu=900ms last I/O=0ms
+(XEN) \t  boosts for timer: 1 (hit=1 revoked=0 blocked=1 capped=0)
+(XEN) \t  switches=70 cur=0x20 no boost: no task=6 uncorrelated=5 off=4
 """
 
 
@@ -330,7 +331,9 @@ def test_counters_are_read_and_subtracted(tmp_path):
     path.write_text(log(FIRST, SECOND))
     before, after = xendump.read(path)
     assert (before.now_ns, after.now_ns) == (FIRST["now"], SECOND["now"])
-    assert after.domains[1].boosts == 16
+    assert after.domains[1].boosts == 17
+    assert (after.domains[1].positives, after.domains[1].negatives, after.domains[1].switches) == (9, 1, 70)
+    assert (after.domains[1].refused_no_task, after.domains[1].refused_uncorrelated, after.domains[1].refused_off) == (6, 5, 4)
     spent = after.domains[1] - before.domains[1]
     assert (spent.pbratio, spent.run_us, spent.boosted_us, spent.boosts, spent.switches) == (20, 50000, 1000, 10, 0)
     with pytest.raises(LabError, match="nothing is missing"):

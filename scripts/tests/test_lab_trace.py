@@ -41,6 +41,8 @@ def test_every_kind_of_record_is_read():
         record(BELIEF, vcpu(7), 5, 0, pair(20, 25), 0, tsc=1006),
         record(GRANT, vcpu(7), 2, 500, tsc=1007),
         record(REFUSED, vcpu(7), 3, 1, tsc=1008),
+        record(EVIDENCE, vcpu(7, 1), 6, 0, 5, pair(0, 25), 0, tsc=1008),
+        record(GRANT, vcpu(7, 1), 4, 500, tsc=1008),
         record(RUN, vcpu(7), 2, 0, tsc=1009),
         record(END, vcpu(7), 2, 1 | 1 << 8, 91_000, 409, tsc=1010),
     )
@@ -54,6 +56,8 @@ def test_every_kind_of_record_is_read():
         trace.Belief(5006, 3, (7, 0), 5, 20, 25, "positive"),
         trace.Grant(5007, 3, (7, 0), "net", 500),
         trace.Refusal(5008, 3, (7, 0), "budget", "block"),
+        trace.Evidence(5008, 3, (7, 1), 6, "born", 0, 25, 0),
+        trace.Grant(5008, 3, (7, 1), "timer", 500),
         trace.Run(5009, 3, (7, 0), "net", 0),
         trace.End(5010, 3, (7, 0), "net", "blocked", True, 91_000, 409),
     ]
@@ -80,7 +84,7 @@ def test_what_is_of_no_use_here_is_passed_over():
         ),
         (window(0, record(GRANT, vcpu(1), 0, 5, tsc=1)[:-4]), "the record at byte 12 goes beyond its window"),
         (window(0, record(GRANT, vcpu(1), 0, tsc=1)), "event 0x22c05 has 2 words instead of 3"),
-        (window(0, record(GRANT, vcpu(1), 4, 0, tsc=1)), "a value that nothing knows"),
+        (window(0, record(GRANT, vcpu(1), 5, 0, tsc=1)), "a value that nothing knows"),
         (window(0, record(TASK, vcpu(1), 1, 0, 0, 3, tsc=1)), "a value that nothing knows"),
     ],
 )

@@ -13,7 +13,7 @@
 #include "xenalyze-tavs.h"
 
 static const char *const reason_name[TAVS_REASONS] = {
-    "any", "block", "net", "driver",
+    "any", "block", "net", "driver", "timer",
 };
 
 static const char *const end_name[TAVS_ENDS] = {
@@ -25,7 +25,7 @@ static const char *const refusal_name[TAVS_REFUSALS] = {
 };
 
 static const char *const cause_name[TAVS_CAUSES] = {
-    "positive", "negative", "ambiguous", "aged", "forgotten",
+    "positive", "negative", "ambiguous", "aged", "forgotten", "born",
 };
 
 static const char *const verdict_name[] = {
@@ -137,8 +137,7 @@ void tavs_record(struct tavs_summary *s, unsigned int event,
             s->grants[word[1]]++;
         else
             s->bad++;
-        /* A driver domain's is credit's from here on. */
-        s->granted_at = word[1] == 3 ? 0 : tsc;
+        s->granted_at = tsc;
         SAY("boost_grant d%uv%u, reason %s, budget %u us", dom, vcpu,
             NAME(reason_name, word[1]), word[2]);
         break;

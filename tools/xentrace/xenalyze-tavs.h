@@ -7,10 +7,10 @@
 
 #include <stdint.h>
 
-#define TAVS_REASONS   4
+#define TAVS_REASONS   5
 #define TAVS_ENDS      3
 #define TAVS_REFUSALS  5
-#define TAVS_CAUSES    5
+#define TAVS_CAUSES    6
 
 /* Times, in cycles or in nanoseconds. */
 struct tavs_times {

@@ -146,20 +146,11 @@ static int print_pool(uint32_t poolid)
 
     printf("Host: pbratio=%s", tavs_ratio(p.pb_ratio, buf));
     print_knob("boost-cap", p.boost_cap_us, "us");
-    print_knob("burst", p.burst_us, "us");
     print_knob("iothreshold", p.io_threshold_us, "us");
     print_knob("window", p.window, "");
     print_knob("portmap-bits", p.portmap_bits, "");
     print_switch("correlate", p.correlate);
     print_switch("track", p.track);
-    printf("\nBelief:");
-    print_knob("positive", p.positive, "");
-    print_knob("negative", p.negative, "");
-    print_knob("threshold", p.threshold, "");
-    print_knob("min", p.belief_min, "");
-    print_knob("max", p.belief_max, "");
-    print_knob("age", p.age_s, "s");
-    print_knob("forgive", p.forgive_ms, "ms");
     printf("\n");
 
     return EXIT_SUCCESS;
@@ -174,6 +165,7 @@ static void print_domain_header(void)
 static int print_domain(uint32_t domid)
 {
     libxl_domain_sched_params p;
+    bool tracked, driver;
     char *domname;
     char buf[8];
     int rc = EXIT_FAILURE;
@@ -182,11 +174,13 @@ static int print_domain(uint32_t domid)
     if (libxl_domain_sched_params_get(ctx, domid, &p))
         goto out;
 
+    tracked = libxl_defbool_val(p.tracked);
+    driver = libxl_defbool_val(p.driver);
     domname = libxl_domid_to_name(ctx, domid);
     printf("%-33s %4"PRIu32" %6d %4d %7s %s\n", domname, domid, p.weight,
            p.cap, tavs_ratio(p.pb_ratio, buf),
-           libxl_defbool_val(p.tracked) ? "tracked" :
-           libxl_defbool_val(p.driver) ? "driver" : "-");
+           tracked && driver ? "tracked,driver" :
+           tracked ? "tracked" : driver ? "driver" : "-");
     free(domname);
     rc = EXIT_SUCCESS;
 
@@ -342,9 +336,8 @@ static int print_all(const uint32_t *poolid)
 int main_sched_tavs(int argc, char **argv)
 {
     enum {
-        OPT_POSITIVE = 256, OPT_NEGATIVE, OPT_THRESHOLD, OPT_MIN, OPT_MAX,
-        OPT_AGE, OPT_FORGIVE, OPT_CORRELATE, OPT_STATS, OPT_TASKS, OPT_PORTMAP,
-        OPT_LATENCY, OPT_PROMETHEUS, OPT_TOP, OPT_COUNT, OPT_JSON,
+        OPT_CORRELATE = 256, OPT_STATS, OPT_TASKS, OPT_PORTMAP, OPT_LATENCY,
+        OPT_PROMETHEUS, OPT_TOP, OPT_COUNT, OPT_JSON,
     };
     static struct option opts[] = {
         {"domain", 1, 0, 'd'},
@@ -361,15 +354,7 @@ int main_sched_tavs(int argc, char **argv)
         {"iothreshold_us", 1, 0, 'i'},
         {"window", 1, 0, 'W'},
         {"portmap_bits", 1, 0, 'n'},
-        {"burst_us", 1, 0, 'P'},
         {"boost_cap_us", 1, 0, 'm'},
-        {"positive", 1, 0, OPT_POSITIVE},
-        {"negative", 1, 0, OPT_NEGATIVE},
-        {"threshold", 1, 0, OPT_THRESHOLD},
-        {"min", 1, 0, OPT_MIN},
-        {"max", 1, 0, OPT_MAX},
-        {"age_s", 1, 0, OPT_AGE},
-        {"forgive_ms", 1, 0, OPT_FORGIVE},
         {"correlate", 1, 0, OPT_CORRELATE},
         {"stats", 0, 0, OPT_STATS},
         {"tasks", 0, 0, OPT_TASKS},
@@ -404,7 +389,7 @@ int main_sched_tavs(int argc, char **argv)
     shows++;                                          \
     break
 
-    SWITCH_FOREACH_OPT(opt, "d:w:c:b:k:D:sp:t:r:M:i:W:n:P:m:", opts,
+    SWITCH_FOREACH_OPT(opt, "d:w:c:b:k:D:sp:t:r:M:i:W:n:m:", opts,
                        "sched-tavs", 0) {
     case 'd':
         sel.dom = optarg;
@@ -447,24 +432,8 @@ int main_sched_tavs(int argc, char **argv)
         NUMBER("window", window);
     case 'n':
         NUMBER("portmap_bits", portmap_bits);
-    case 'P':
-        NUMBER("burst_us", burst_us);
     case 'm':
         NUMBER("boost_cap_us", boost_cap_us);
-    case OPT_POSITIVE:
-        NUMBER("positive", positive);
-    case OPT_NEGATIVE:
-        NUMBER("negative", negative);
-    case OPT_THRESHOLD:
-        NUMBER("threshold", threshold);
-    case OPT_MIN:
-        NUMBER("min", belief_min);
-    case OPT_MAX:
-        NUMBER("max", belief_max);
-    case OPT_AGE:
-        NUMBER("age_s", age_s);
-    case OPT_FORGIVE:
-        NUMBER("forgive_ms", forgive_ms);
     case OPT_CORRELATE:
         sparam.correlate = on_or_off("correlate", optarg);
         pool_only = true;

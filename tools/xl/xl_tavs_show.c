@@ -34,7 +34,7 @@ static const struct {
     size_t offset;
 } reasons[] = {
 #define REASON(name) { #name, offsetof(libxl_tavs_vcpu_stats, name) }
-    REASON(any), REASON(block), REASON(net), REASON(driver),
+    REASON(any), REASON(block), REASON(net), REASON(driver), REASON(timer),
 #undef REASON
 };
 #define NR_REASONS ARRAY_SIZE(reasons)
@@ -120,9 +120,11 @@ static void show_vcpu_stats(const struct tavs_domain *d,
         if (!b->boosts)
             continue;
 
-        /* A driver domain is boosted whatever it does. */
+        /* A driver domain is boosted whichever of its tasks runs. */
         if (b == &s->driver) {
-            printf("  %-8s %10"PRIu64"\n", reasons[i].name, b->boosts);
+            printf("  %-8s %10"PRIu64" %10s %7s %10"PRIu64" %10"PRIu64
+                   " %10"PRIu64"\n", reasons[i].name, b->boosts, "-", "-",
+                   b->revoked, b->blocked, b->capped);
             continue;
         }
 
@@ -133,18 +135,14 @@ static void show_vcpu_stats(const struct tavs_domain *d,
         boosts += b->boosts;
         hits += b->hits;
     }
-    printf("  %-8s %10"PRIu64" %10"PRIu64" %6.1f%%\n", "all", boosts, hits,
+    printf("  %-8s %10"PRIu64" %10"PRIu64" %6.1f%%\n", "tasks", boosts, hits,
            percent(hits, boosts));
 
     printf("  Refused: no I/O-bound task %"PRIu64", not correlated %"PRIu64
            ", PBratio 0 %"PRIu64", budget %"PRIu64", already ahead %"PRIu64
            "\n", s->refused_no_task, s->refused_uncorrelated, s->refused_off,
            s->refused_budget, s->refused_ahead);
-    printf("  Evidence: positive %"PRIu64", negative %"PRIu64", ambiguous %"
-           PRIu64"; task switches %"PRIu64"\n", s->positives, s->negatives,
-           s->ambiguous, s->switches);
-    printf("  Tasks: I/O-bound %"PRIu32", without room %"PRIu64"\n",
-           s->believed, s->untracked);
+    printf("  Task switches: %"PRIu64"\n", s->switches);
 }
 
 static bool show_stats(const struct tavs_domain *d)
@@ -158,6 +156,10 @@ static bool show_stats(const struct tavs_domain *d)
     for (i = 0; i < stats.num_vcpus; i++)
         show_vcpu_stats(d, &stats.vcpus[i]);
 
+    printf("%s, ID %"PRIu32", all vCPUs\n", d->name, d->domid);
+    printf("  Evidence: positive %"PRIu64", negative %"PRIu64
+           "; tasks: I/O-bound %"PRIu32", without room %"PRIu64"\n",
+           stats.positives, stats.negatives, stats.believed, stats.untracked);
     if (stats.ring.registered)
         printf("  Packets told of: %"PRIu64"; notified %"PRIu64", left over %"
                PRIu64", dropped %"PRIu64", lost %"PRIu64", nonsense %"PRIu64
@@ -193,32 +195,27 @@ static const char *ago(uint64_t ns, char buf[16])
 static bool show_tasks(const struct tavs_domain *d)
 {
     libxl_tavs_domain_tasks tasks;
-    int i, j;
+    int i;
 
     if (libxl_domain_tavs_tasks_get(ctx, d->domid, &tasks))
         return false;
 
-    for (i = 0; i < tasks.num_vcpus; i++) {
-        const libxl_tavs_vcpu_tasks *v = &tasks.vcpus[i];
+    printf("%s, ID %"PRIu32": tasks %d\n", d->name, d->domid,
+           tasks.num_tasks);
+    if (tasks.num_tasks) {
+        qsort(tasks.tasks, tasks.num_tasks, sizeof(*tasks.tasks), by_belief);
+        printf("  %-10s %6s %9s %8s %8s %10s %11s\n", "Task", "Belief",
+               "I/O-bound", "Positive", "Negative", "Last I/O s",
+               "Last long s");
+    }
+    for (i = 0; i < tasks.num_tasks; i++) {
+        const libxl_tavs_task *t = &tasks.tasks[i];
+        char io[16], cpu[16];
 
-        printf("%s, ID %"PRIu32", vCPU %d: tasks %d\n", d->name, d->domid,
-               v->vcpu, v->num_tasks);
-        if (!v->num_tasks)
-            continue;
-
-        qsort(v->tasks, v->num_tasks, sizeof(*v->tasks), by_belief);
-        printf("  %-10s %6s %9s %10s %11s %9s %10s\n", "Task", "Belief",
-               "I/O-bound", "Last I/O s", "Last long s", "Segments",
-               "CPU ms");
-        for (j = 0; j < v->num_tasks; j++) {
-            const libxl_tavs_task *t = &v->tasks[j];
-            char io[16], cpu[16];
-
-            printf("  %-10"PRIx64" %6d %9s %10s %11s %9"PRIu32" %10.1f%s\n",
-                   t->id, t->belief, t->io_bound ? "yes" : "no",
-                   ago(t->last_io_ns, io), ago(t->last_cpu_ns, cpu),
-                   t->segments, t->cpu_us / 1e3, t->current ? " *" : "");
-        }
+        printf("  %-10"PRIx64" %6d %9s %8"PRIu32" %8"PRIu32" %10s %11s%s\n",
+               t->id, t->belief, t->io_bound ? "yes" : "no", t->positives,
+               t->negatives, ago(t->last_io_ns, io), ago(t->last_cpu_ns, cpu),
+               t->current ? " *" : "");
     }
 
     libxl_tavs_domain_tasks_dispose(&tasks);
@@ -229,25 +226,21 @@ static bool show_tasks(const struct tavs_domain *d)
 static bool show_portmap(const struct tavs_domain *d)
 {
     libxl_tavs_domain_ports ports;
-    int i, j;
+    int i;
 
     if (libxl_domain_tavs_ports_get(ctx, d->domid, &ports))
         return false;
 
-    for (i = 0; i < ports.num_vcpus; i++) {
-        const libxl_tavs_vcpu_ports *v = &ports.vcpus[i];
+    printf("%s, ID %"PRIu32": ports %d\n", d->name, d->domid,
+           ports.num_ports);
+    if (ports.num_ports)
+        printf("  %-8s %5s %7s %6s\n", "Protocol", "Port", "Counter",
+               "Boosts");
+    for (i = 0; i < ports.num_ports; i++) {
+        const libxl_tavs_port *p = &ports.ports[i];
 
-        printf("%s, ID %"PRIu32", vCPU %d: ports %d\n", d->name, d->domid,
-               v->vcpu, v->num_ports);
-        if (v->num_ports)
-            printf("  %-8s %5s %7s %6s\n", "Protocol", "Port", "Counter",
-                   "Boosts");
-        for (j = 0; j < v->num_ports; j++) {
-            const libxl_tavs_port *p = &v->ports[j];
-
-            printf("  %-8s %5d %7d %6s\n", p->protocol == 6 ? "tcp" : "udp",
-                   p->port, p->value, p->boosts ? "yes" : "no");
-        }
+        printf("  %-8s %5d %7d %6s\n", p->protocol == 6 ? "tcp" : "udp",
+               p->port, p->value, p->boosts ? "yes" : "no");
     }
 
     libxl_tavs_domain_ports_dispose(&ports);
@@ -465,8 +458,6 @@ static void ends_metric(const struct metrics *m, unsigned int nr)
                     const libxl_tavs_vcpu_stats *s = &m[i].stats.vcpus[j];
                     const char *b = (const char *)boosts_for(s, k);
 
-                    if (boosts_for(s, k) == &s->driver)
-                        continue;
                     labels("boost_ends_total", m[i].d);
                     printf(",vcpu=\"%d\",reason=\"%s\",end=\"%s\"} %"PRIu64
                            "\n", s->vcpu, reasons[k].name, ends[e].name,
@@ -493,6 +484,31 @@ static void counts_metric(const struct metrics *m, unsigned int nr,
                        values[k],
                        *(const uint64_t *)((const char *)s + offsets[k]));
             }
+}
+
+/* One sample for each domain. */
+#define DOMAIN_METRIC(name, type, help, format, value) do {                \
+    metric(name, type, help);                                              \
+    for (i = 0; i < nr; i++) {                                             \
+        const libxl_tavs_domain_stats *s = &m[i].stats;                    \
+                                                                           \
+        labels(name, m[i].d);                                              \
+        printf("} %" format "\n", value);                                  \
+    }                                                                      \
+} while (0)
+
+static void evidence_metric(const struct metrics *m, unsigned int nr)
+{
+    unsigned int i;
+
+    metric("evidence_total", "counter",
+           "Evidence for and against tasks being I/O-bound.");
+    for (i = 0; i < nr; i++) {
+        labels("evidence_total", m[i].d);
+        printf(",kind=\"positive\"} %"PRIu64"\n", m[i].stats.positives);
+        labels("evidence_total", m[i].d);
+        printf(",kind=\"negative\"} %"PRIu64"\n", m[i].stats.negatives);
+    }
 }
 
 static void ring_metric(const struct metrics *m, unsigned int nr)
@@ -565,10 +581,6 @@ static void print_metrics(const struct metrics *m, unsigned int nr)
         FIELD(refused_no_task), FIELD(refused_uncorrelated),
         FIELD(refused_off), FIELD(refused_budget), FIELD(refused_ahead),
     };
-    static const char *const kinds[] = { "positive", "negative", "ambiguous" };
-    static const size_t evidence[] = {
-        FIELD(positives), FIELD(negatives), FIELD(ambiguous),
-    };
 #undef FIELD
     unsigned int i;
     int j;
@@ -598,10 +610,10 @@ static void print_metrics(const struct metrics *m, unsigned int nr)
                 s->budget_us / 1e6);
     VCPU_METRIC("task_switches_total", "counter",
                 "Switches of address spaces.", PRIu64, s->switches);
-    VCPU_METRIC("io_bound_tasks", "gauge",
-                "Tasks believed to be I/O-bound.", PRIu32, s->believed);
-    VCPU_METRIC("tasks_without_room_total", "counter",
-                "Tasks that could not be tracked.", PRIu64, s->untracked);
+    DOMAIN_METRIC("io_bound_tasks", "gauge",
+                  "Tasks believed to be I/O-bound.", PRIu32, s->believed);
+    DOMAIN_METRIC("tasks_without_room_total", "counter",
+                  "Tasks that could not be tracked.", PRIu64, s->untracked);
     VCPU_METRIC("events_total", "counter",
                 "Events that asked for a boost.", PRIu64, s->events);
 
@@ -615,9 +627,7 @@ static void print_metrics(const struct metrics *m, unsigned int nr)
     counts_metric(m, nr, "refusals_total", "reason",
                   "Events that did not boost a vCPU that was not running.",
                   refusals, refused, ARRAY_SIZE(refused));
-    counts_metric(m, nr, "evidence_total", "kind",
-                  "Evidence for and against tasks being I/O-bound.",
-                  kinds, evidence, ARRAY_SIZE(evidence));
+    evidence_metric(m, nr);
     latency_metric(m, nr);
 }
 

@@ -42,34 +42,25 @@ int libxl__sched_tavs_domain_get(libxl__gc *gc, uint32_t domid,
 }
 
 static void set_flag(const libxl_defbool *b, uint8_t flag,
-                     struct xen_domctl_sched_tavs *sdom, uint8_t *after)
+                     struct xen_domctl_sched_tavs *sdom)
 {
     if (libxl_defbool_is_default(*b))
         return;
 
     sdom->set_flags |= flag;
-    if (libxl_defbool_val(*b)) {
+    if (libxl_defbool_val(*b))
         sdom->flags |= flag;
-        *after |= flag;
-    } else
-        *after &= ~flag;
 }
 
 int libxl__sched_tavs_domain_set(libxl__gc *gc, uint32_t domid,
                                  const libxl_domain_sched_params *scinfo)
 {
-    struct xen_domctl_sched_tavs now, sdom = { .cap = ~0, .pbratio = ~0 };
+    struct xen_domctl_sched_tavs sdom = { .cap = ~0, .pbratio = ~0 };
     xc_domaininfo_t domaininfo;
-    uint8_t after;
 
     if (xc_domain_getinfo_single(CTX->xch, domid, &domaininfo) < 0) {
         LOGED(ERROR, domid, "Getting domain info");
         return errno == ESRCH ? ERROR_INVAL : ERROR_FAIL;
-    }
-
-    if (xc_sched_tavs_domain_get(CTX->xch, domid, &now)) {
-        LOGED(ERROR, domid, "Getting domain sched tavs");
-        return ERROR_FAIL;
     }
 
     if (scinfo->weight != LIBXL_DOMAIN_SCHED_PARAM_WEIGHT_DEFAULT) {
@@ -103,16 +94,8 @@ int libxl__sched_tavs_domain_set(libxl__gc *gc, uint32_t domid,
         sdom.pbratio = scinfo->pb_ratio;
     }
 
-    after = now.flags;
-    set_flag(&scinfo->tracked, XEN_DOMCTL_SCHED_TAVS_tracked, &sdom, &after);
-    set_flag(&scinfo->driver, XEN_DOMCTL_SCHED_TAVS_driver, &sdom, &after);
-
-    if ((after & XEN_DOMCTL_SCHED_TAVS_tracked)
-        && (after & XEN_DOMCTL_SCHED_TAVS_driver)) {
-        LOGD(ERROR, domid, "A driver domain is not tracked: "
-             "it can be one or the other");
-        return ERROR_INVAL;
-    }
+    set_flag(&scinfo->tracked, XEN_DOMCTL_SCHED_TAVS_tracked, &sdom);
+    set_flag(&scinfo->driver, XEN_DOMCTL_SCHED_TAVS_driver, &sdom);
 
     if (xc_sched_tavs_domain_set(CTX->xch, domid, &sdom)) {
         if (errno == EOPNOTSUPP) {
@@ -159,15 +142,7 @@ static const struct {
       XEN_SYSCTL_TAVS_ ## id ## _MAX }
     KNOB("PBratio of new domains", pb_ratio, PBRATIO),
     KNOB("Boost cap", boost_cap_us, BOOST_CAP_US),
-    KNOB("Burst", burst_us, BURST_US),
     KNOB("I/O threshold", io_threshold_us, IO_THRESHOLD_US),
-    KNOB("Positive evidence", positive, POSITIVE),
-    KNOB("Negative evidence", negative, NEGATIVE),
-    KNOB("Belief threshold", threshold, THRESHOLD),
-    KNOB("Lowest belief", belief_min, MIN),
-    KNOB("Highest belief", belief_max, MAX),
-    KNOB("Age", age_s, AGE_S),
-    KNOB("Forgiveness", forgive_ms, FORGIVE_MS),
     KNOB("Inspection window", window, WINDOW),
     KNOB("Portmap bits", portmap_bits, PORTMAP_BITS),
     KNOB("Correlation", correlate, CORRELATE),
@@ -295,23 +270,11 @@ int libxl_sched_tavs_params_set(libxl_ctx *ctx, uint32_t poolid,
         if (rc) goto out;
 
         sparam.valid |= 1U << knob;
-        sparam.knob[knob] = now.knob[knob] = value;
+        sparam.knob[knob] = value;
     }
 
-    if (now.knob[XEN_SYSCTL_TAVS_PORTMAP_BITS] == 3) {
+    if (scinfo->portmap_bits == 3) {
         LOG(ERROR, "Portmap bits can be 1, 2 or 4");
-        rc = ERROR_INVAL;
-        goto out;
-    }
-    if (now.knob[XEN_SYSCTL_TAVS_THRESHOLD] >=
-        now.knob[XEN_SYSCTL_TAVS_MAX]) {
-        LOG(ERROR, "Belief threshold must be below highest belief");
-        rc = ERROR_INVAL;
-        goto out;
-    }
-    if (now.knob[XEN_SYSCTL_TAVS_BOOST_CAP_US] >
-        now.knob[XEN_SYSCTL_TAVS_BURST_US]) {
-        LOG(ERROR, "Boost cap cannot be greater than burst");
         rc = ERROR_INVAL;
         goto out;
     }
@@ -340,9 +303,9 @@ int libxl_sched_tavs_params_set(libxl_ctx *ctx, uint32_t poolid,
 typedef int vcpu_getter(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
                         void *all);
 
-/* Ask about each vCPU of a domain that tavs schedules. */
-static int get_each_vcpu(libxl__gc *gc, uint32_t domid, const char *what,
-                         vcpu_getter *get, void *all)
+/* Ask about the first vCPUs, `nr` at most, of a domain that tavs schedules. */
+static int get_vcpus(libxl__gc *gc, uint32_t domid, unsigned int nr,
+                     const char *what, vcpu_getter *get, void *all)
 {
     xc_domaininfo_t info;
     libxl_scheduler sched;
@@ -362,7 +325,7 @@ static int get_each_vcpu(libxl__gc *gc, uint32_t domid, const char *what,
 
     /* 0 where max_vcpu_id is invalid. */
     nr_vcpus = info.max_vcpu_id + 1;
-    for (i = 0; i < nr_vcpus; i++) {
+    for (i = 0; i < nr_vcpus && i < nr; i++) {
         /* One that was never created has nothing to tell. */
         if (get(gc, domid, i, all) && errno != ESRCH) {
             LOGED(ERROR, domid, "Getting %s of vcpu %u", what, i);
@@ -371,6 +334,19 @@ static int get_each_vcpu(libxl__gc *gc, uint32_t domid, const char *what,
     }
 
     return 0;
+}
+
+static int get_each_vcpu(libxl__gc *gc, uint32_t domid, const char *what,
+                         vcpu_getter *get, void *all)
+{
+    return get_vcpus(gc, domid, ~0U, what, get, all);
+}
+
+/* What is the domain's: all its vCPUs have the same to tell. */
+static int get_domain(libxl__gc *gc, uint32_t domid, const char *what,
+                      vcpu_getter *get, void *all)
+{
+    return get_vcpus(gc, domid, 1, what, get, all);
 }
 
 typedef int array_getter(xc_interface *xch, uint32_t domid, unsigned int vcpu,
@@ -416,6 +392,10 @@ static int get_stats(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
         return -1;
 
     /* The domain's, whichever vCPU. */
+    stats->positives = xs.positives;
+    stats->negatives = xs.negatives;
+    stats->untracked = xs.untracked;
+    stats->believed = xs.believed;
     stats->ring.registered = xs.flags & XEN_DOMCTL_TAVS_STATS_ring;
     stats->ring.taken = xs.ring_taken;
     stats->ring.notified = xs.ring_notified;
@@ -437,6 +417,7 @@ static int get_stats(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
     boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_block, &vs->block);
     boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_net, &vs->net);
     boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_driver, &vs->driver);
+    boosts_from_xen(&xs, XEN_DOMCTL_TAVS_REASON_timer, &vs->timer);
     vs->refused_no_task = xs.refused[XEN_DOMCTL_TAVS_REFUSED_no_task];
     vs->refused_uncorrelated =
         xs.refused[XEN_DOMCTL_TAVS_REFUSED_uncorrelated];
@@ -444,11 +425,6 @@ static int get_stats(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
     vs->refused_budget = xs.refused[XEN_DOMCTL_TAVS_REFUSED_budget];
     vs->refused_ahead = xs.refused[XEN_DOMCTL_TAVS_REFUSED_ahead];
     vs->switches = xs.switches;
-    vs->positives = xs.positives;
-    vs->negatives = xs.negatives;
-    vs->ambiguous = xs.ambiguous;
-    vs->untracked = xs.untracked;
-    vs->believed = xs.believed;
 
     return 0;
 }
@@ -478,8 +454,8 @@ static void task_from_xen(const xen_domctl_tavs_task_t *xt,
     task->belief = xt->belief;
     task->io_bound = xt->flags & XEN_DOMCTL_TAVS_TASK_io_bound;
     task->current = xt->flags & XEN_DOMCTL_TAVS_TASK_current;
-    task->segments = xt->segments;
-    task->cpu_us = xt->cpu_us;
+    task->positives = xt->positives;
+    task->negatives = xt->negatives;
     task->last_io_ns = xt->last_io_ns;
     task->last_cpu_ns = xt->last_cpu_ns;
 }
@@ -494,7 +470,6 @@ static int get_tasks(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
                      void *all)
 {
     libxl_tavs_domain_tasks *tasks = all;
-    libxl_tavs_vcpu_tasks *vt;
     const xen_domctl_tavs_task_t *xt;
     uint32_t nr, i;
 
@@ -502,14 +477,10 @@ static int get_tasks(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
     if (!xt)
         return -1;
 
-    GROW(tasks->vcpus, tasks->num_vcpus);
-    vt = &tasks->vcpus[tasks->num_vcpus++];
-    libxl_tavs_vcpu_tasks_init(vt);
-    vt->vcpu = vcpu;
-    vt->tasks = libxl__calloc(NOGC, nr ?: 1, sizeof(*vt->tasks));
+    tasks->tasks = libxl__calloc(NOGC, nr ?: 1, sizeof(*tasks->tasks));
     for (i = 0; i < nr; i++)
-        task_from_xen(&xt[i], &vt->tasks[i]);
-    vt->num_tasks = nr;
+        task_from_xen(&xt[i], &tasks->tasks[i]);
+    tasks->num_tasks = nr;
 
     return 0;
 }
@@ -523,7 +494,7 @@ int libxl_domain_tavs_tasks_get(libxl_ctx *ctx, uint32_t domid,
     libxl_tavs_domain_tasks_init(tasks);
     tasks->domid = domid;
 
-    rc = get_each_vcpu(gc, domid, "tasks", get_tasks, tasks);
+    rc = get_domain(gc, domid, "tasks", get_tasks, tasks);
     if (rc)
         libxl_tavs_domain_tasks_dispose(tasks);
 
@@ -551,7 +522,6 @@ static int get_ports(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
                      void *all)
 {
     libxl_tavs_domain_ports *ports = all;
-    libxl_tavs_vcpu_ports *vp;
     const xen_domctl_tavs_port_t *xp;
     uint32_t nr, i;
 
@@ -559,14 +529,10 @@ static int get_ports(libxl__gc *gc, uint32_t domid, unsigned int vcpu,
     if (!xp)
         return -1;
 
-    GROW(ports->vcpus, ports->num_vcpus);
-    vp = &ports->vcpus[ports->num_vcpus++];
-    libxl_tavs_vcpu_ports_init(vp);
-    vp->vcpu = vcpu;
-    vp->ports = libxl__calloc(NOGC, nr ?: 1, sizeof(*vp->ports));
+    ports->ports = libxl__calloc(NOGC, nr ?: 1, sizeof(*ports->ports));
     for (i = 0; i < nr; i++)
-        port_from_xen(&xp[i], &vp->ports[i]);
-    vp->num_ports = nr;
+        port_from_xen(&xp[i], &ports->ports[i]);
+    ports->num_ports = nr;
 
     return 0;
 }
@@ -580,7 +546,7 @@ int libxl_domain_tavs_ports_get(libxl_ctx *ctx, uint32_t domid,
     libxl_tavs_domain_ports_init(ports);
     ports->domid = domid;
 
-    rc = get_each_vcpu(gc, domid, "ports", get_ports, ports);
+    rc = get_domain(gc, domid, "ports", get_ports, ports);
     if (rc)
         libxl_tavs_domain_ports_dispose(ports);
 
