@@ -165,7 +165,7 @@ def load(path: Path) -> Experiment:
                 raise source.error(("target", number), f"no run of {which} under {chosen} is planned")
         if (target.at_most is None) == (target.at_least is None):
             raise source.error(("target", number), "needs either at_most or at_least")
-        if target.measure in ("ratio", "cost", "hooks", "rounds") and target.base is None:
+        if target.measure in ("ratio", "slowdown", "cost", "hooks", "rounds") and target.base is None:
             raise source.error(("target", number), f"{target.measure} needs a base")
         if target.measure == "hooks" and (target.via, target.policy) not in planned:
             raise source.error(("target", number), "hooks needs via: a scenario that is run under the policy")
@@ -300,6 +300,16 @@ def _wait(target, measured, found) -> float:
 def _ratio(target, measured, found) -> float:
     """How many times the base's latency is this one's."""
     return _latency(target, measured, _base(target, measured, found)) / _latency(target, measured, found)
+
+
+def _slowdown(target, measured, found) -> float:
+    """The latency of the client that fares worst over that of the base's clients."""
+    names = [name for name in measured.samples(found) if fnmatchcase(name, target.client)]
+    if not names:
+        raise LabError(f"no client fits '{target.client}'")
+    worst = max(figure(measured.latencies(found, name, target.skip), target.figure) for name in names)
+    base = _base(target, measured, found)
+    return worst / figure(measured.latencies(base, target.other or target.client, target.skip), target.figure)
 
 
 def _against(target, measured, found) -> float:
@@ -476,8 +486,8 @@ def _hooks(target, measured, found) -> float:
 
 
 _MEASURES = {
-    "latency": _latency, "ratio": _ratio, "against": _against, "learning": _learning, "share": _share,
-    "complete": _complete, "work": _work, "boosted": _boosted, "refused": _refused, "cost": _cost,
+    "latency": _latency, "ratio": _ratio, "slowdown": _slowdown, "against": _against, "learning": _learning,
+    "share": _share, "complete": _complete, "work": _work, "boosted": _boosted, "refused": _refused, "cost": _cost,
     "hooks": _hooks, "rounds": _rounds, "hit": _hit, "boosts": _boosts, "wait": _wait,
 }  # fmt: skip
 

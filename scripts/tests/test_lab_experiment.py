@@ -91,6 +91,7 @@ def test_a_run_that_is_planned_twice_is_measured_once(tmp_path):
     (GOOD + '[[run]]\nscenario = "io"\npolicies = ["pb20=sched=tavs tavs=pbratio=30"]\n',
      "case.toml:23: run[2]: 'pb20' is not what has this name above"),
     (GOOD.replace('base = "credit"\n', ""), "case.toml:12: target[2]: ratio needs a base"),
+    (GOOD.replace('base = "credit"\n', "").replace("ratio", "slowdown"), "case.toml:12: target[2]: slowdown needs a base"),
     (GOOD.replace('base = "credit"', 'base = "rtds"'), "case.toml:12: target[2]: no run of mixed under rtds is planned"),
     (GOOD.replace("at_most", "atmost"), "did you mean 'at_most'?"),
     (GOOD.replace("at_most = 1\n", ""), "case.toml:6: target[1]: needs either at_most or at_least"),
@@ -182,6 +183,23 @@ def test_a_ratio_to_another_scenario(tmp_path):
     verdict = experiment.judge(target("ratio", base="tavs", via="io", at_least=1), experiment.Results(some))
     assert sorted(verdict.values) == [2]
     assert verdict.worst == pytest.approx(3, rel=0.2)
+
+
+def test_a_slowdown_is_that_of_the_client_that_fares_worst(tmp_path):
+    alone, four = found(tmp_path, "mixed-4-alone", latency_ms=0.2), found(tmp_path, "mixed-4", latency_ms=0.6)
+    measured = experiment.Results([alone, four])
+    measured.samples(alone)["c1"] = [(n, MS * 0.2) for n in range(1, 101)]
+    for number in range(1, 9):
+        measured.samples(four)[f"c{number}"] = [(n, MS * 0.1 * number) for n in range(1, 101)]
+
+    def slowdown(**more):
+        one = target("slowdown", "mixed-4", base="tavs", via="mixed-4-alone", at_most=1, **more)
+        return experiment.judge(one, measured)
+
+    assert slowdown(client="c*").values == {1: pytest.approx(4)}
+    assert slowdown(client="c2").problem == "seed 1: no request was answered"    # alone has no c2
+    assert slowdown(client="c2", other="c1").values == {1: pytest.approx(1)}
+    assert slowdown(client="d*").problem == "seed 1: no client fits 'd*'"
 
 
 def test_some_clients_against_others(tmp_path):
