@@ -45,6 +45,7 @@ _XEN_KEYS = (b"\x01\x01\x01", b"r", b"q", b"e")
 class Hardware:
     pcpus: int
     memory_mb: int
+    quantum_us: int | None = None  # how far apart pCPUs may be in virtual time; None: there is one
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,7 @@ def arguments(hardware: Hardware, boot: Boot, interactive: bool = False) -> list
     Interactive machines sleep while idle, so that their clock follows the wall's.
     """
     sleep = "on" if interactive else "off"
+    quantum = "" if hardware.quantum_us is None else f",quantum={hardware.quantum_us * 1000}"
     serial = ["-serial", "mon:stdio"] if interactive else [
         "-chardev", f"socket,id=serial,path=serial.sock,server=on,wait=off,logfile={_SERIAL_LOG}",
         "-serial", "chardev:serial",
@@ -80,7 +82,7 @@ def arguments(hardware: Hardware, boot: Boot, interactive: bool = False) -> list
         "-smp", str(hardware.pcpus),
         "-m", str(hardware.memory_mb),
         "-nodefaults", "-no-user-config", "-no-reboot", "-nographic", "-vga", "none",
-        "-icount", f"shift={INSTRUCTION_NS_SHIFT},sleep={sleep}",
+        "-icount", f"shift={INSTRUCTION_NS_SHIFT},sleep={sleep}{quantum}",
         "-rtc", f"base={RTC_BASE},clock=vm",
         "-object", f"memory-backend-file,id=results,share=on,mem-path={_RESULTS},"
                    f"size={SHARED_MEMORY_MB}M",

@@ -214,9 +214,10 @@ def _scenario_head(name: str, some) -> str:
         f"{_count(pcpus, 'pCPU')}, {_count(len(definition['guests']), 'guest')}, "
         f"window {definition['duration_s']} virtual s"
     )
+    quantum = definition.get("quantum_us")
     caveat = (
-        '<p class="note">With several pCPUs QEMU runs them in turn: read the shares, not the latencies.</p>'
-        if pcpus > 1
+        f'<p class="note">Several pCPUs: what happens between two of them may come {quantum} us early or late.</p>'
+        if quantum
         else ""
     )
     without = [f for f in some if f.directory is None]

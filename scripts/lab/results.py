@@ -72,6 +72,8 @@ def collect(
         "context_switches": {},
         "warnings": [],
     }
+    if scenario.quantum_us is not None:
+        run["ran"]["quantum_ns"] = scenario.quantum_us * 1000
     read = _Reader(run, tolerant=error is not None)
 
     meta = read(raw.read_meta, directory / "meta.json") or {}

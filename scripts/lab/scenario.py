@@ -8,10 +8,11 @@ schema cannot make: that names are unique and that what refers to something refe
 
 import hashlib
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from . import toml_input
+from .errors import InputError
 from .paths import SCENARIOS
 from .toml_input import Source
 
@@ -20,6 +21,9 @@ NETWORK = "10.0.0"
 BUSY = ("hog", "storm", "evader", "crowd", "pingpong", "loopback")
 # What a guest says itself (guest-tests/guest/init); dom0 goes by how such a line begins.
 RESERVED = ("done", "died", "failed")
+# How far apart several pCPUs may be in virtual time, unless the scenario says otherwise (docs/lab.md).
+QUANTUM_US = 10
+QUANTUM_MAX_US = 1000
 
 
 @dataclass(frozen=True)
@@ -163,6 +167,7 @@ class Scenario:
     title: str
     description: str
     pcpus: int
+    quantum_us: int | None  # None: one pCPU
     limit_s: int
     settle_s: int
     duration_s: int
@@ -203,8 +208,17 @@ def names() -> list[str]:
 
 
 def find(word: str) -> Scenario:
-    """A scenario by its name, or by the path of its file."""
-    return load(toml_input.find(word, SCENARIOS, "scenario"))
+    """A scenario by its name, or by the path of its file; NAME@5us is the same with another quantum."""
+    named, at, quantum = ("", "", word) if word.endswith(".toml") else word.rpartition("@")
+    if not at:
+        return load(toml_input.find(word, SCENARIOS, "scenario"))
+    one = load(toml_input.find(named, SCENARIOS, "scenario"))
+    number = re.fullmatch(r"([0-9]+)us", quantum)
+    if not number or not 1 <= int(number[1]) <= QUANTUM_MAX_US:
+        raise InputError(f"'{word}': after the @ comes a quantum of 1us to {QUANTUM_MAX_US}us")
+    if one.pcpus == 1:
+        raise InputError(f"'{word}': {one.name} has one pCPU, and a quantum is between several")
+    return replace(one, name=f"{one.name}@{quantum}", quantum_us=int(number[1]))
 
 
 def load(path: Path) -> Scenario:
@@ -229,6 +243,8 @@ def load(path: Path) -> Scenario:
 
     duration = data["duration_s"]
     settle = data.get("settle_s", 3)
+    if pcpus == 1 and "quantum_us" in data:
+        raise source.error(("quantum_us",), "is between several pCPUs: pcpus = 1")
     limit = data.get("limit_s", 400)
     if limit <= duration + settle:
         raise source.error(
@@ -241,6 +257,7 @@ def load(path: Path) -> Scenario:
         title=data["title"],
         description=data.get("description", "").strip(),
         pcpus=pcpus,
+        quantum_us=None if pcpus == 1 else data.get("quantum_us", QUANTUM_US),
         limit_s=limit,
         settle_s=settle,
         duration_s=duration,

@@ -48,6 +48,12 @@ def test_latencies_are_those_of_the_samples(tmp_path):
     assert run["clients"][0]["sent_late_max_ns"] == 2_000
 
 
+def test_the_quantum_is_said_where_there_are_several_pcpus(tmp_path):
+    assert "quantum_ns" not in collected(tmp_path / "one")["ran"]
+    assert collected(tmp_path / "four", "mixed-4")["ran"]["quantum_ns"] == 10_000
+    assert collected(tmp_path / "other", "mixed-4@5us")["ran"]["quantum_ns"] == 5_000
+
+
 def test_fewer_requests_than_learning_takes(tmp_path):
     one = scenario.find("smoke")
     write_raw(tmp_path, one, TAVS)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Scenarios and policies: what is accepted, and the words of every refusal."""
 
+from pathlib import Path
+
 import pytest
 
-from lab import artifacts, image, policy, scenario
+from lab import artifacts, image, machine, policy, scenario
 from lab.errors import InputError, LabError
 
 GOOD = """\
@@ -122,6 +124,8 @@ CASES = {
     "short limit": ("limit_s = 12\n" + GOOD,
                     "case.toml:1: limit_s: 12 virtual seconds are used up by settle_s + duration_s = 13"),
     "pin": (GOOD.replace("vif = true", 'vif = true\npin = "1"'), "case.toml:6: guest[1].pin: there is no pCPU 1: pcpus = 1"),
+    "quantum of one": ("quantum_us = 5\n" + GOOD, "case.toml:1: quantum_us: is between several pCPUs: pcpus = 1"),
+    "quantum": ("pcpus = 2\nquantum_us = 0\n" + GOOD, "case.toml:2: quantum_us: must be at least 1, not 0"),
     "pin backwards": (GOOD.replace("vif = true", 'vif = true\npin = "1-0"'), "case.toml:6: guest[1].pin: 1-0 runs backwards"),
     "pin form": (GOOD.replace("vif = true", 'vif = true\npin = "a"'),
                  'case.toml:6: guest[1].pin: "a" does not have the right form (^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$)'),
@@ -146,6 +150,45 @@ def test_an_unknown_name_lists_what_there_is():
     assert caught.value.message == "there is no scenario 'nix' in guest-tests/scenarios"
     assert "mixed" in caught.value.details[0]
     assert caught.value.exit_code == 2
+
+
+def machine_of(one, interactive=False):
+    boot = machine.Boot(Path("qemu"), Path("xen"), "", Path("vmlinux"), "", Path("dom0.cpio"))
+    return machine.arguments(machine.Hardware(one.pcpus, 512, one.quantum_us), boot, interactive)
+
+
+def icount(words):
+    return words[words.index("-icount") + 1]
+
+
+def test_several_pcpus_are_ten_microseconds_apart_unless_the_scenario_says_otherwise(tmp_path):
+    one, two, three = (load(tmp_path, more + GOOD) for more in ("", "pcpus = 2\n", "pcpus = 2\nquantum_us = 3\n"))
+    assert [s.quantum_us for s in (one, two, three)] == [None, 10, 3]
+    assert icount(machine_of(one)) == "shift=1,sleep=off"
+    assert icount(machine_of(two)) == "shift=1,sleep=off,quantum=10000"
+    assert icount(machine_of(three, interactive=True)) == "shift=1,sleep=on,quantum=3000"
+    assert "quantum_us" not in one.definition() and two.definition()["quantum_us"] == 10
+
+
+def test_a_name_can_ask_for_another_quantum(tmp_path):
+    usual, other = scenario.find("mixed-4"), scenario.find("mixed-4@5us")
+    assert (usual.name, usual.quantum_us) == ("mixed-4", 10) and (other.name, other.quantum_us) == ("mixed-4@5us", 5)
+    assert (other.guests, other.clients, other.digest) == (usual.guests, usual.clients, usual.digest)
+    file = tmp_path / "a@b.toml"
+    file.write_text("pcpus = 2\n" + GOOD)
+    assert scenario.find(str(file)).quantum_us == 10 and scenario.find(f"{file}@7us").quantum_us == 7
+
+
+@pytest.mark.parametrize("word, message", [
+    ("mixed@5us", "'mixed@5us': mixed has one pCPU, and a quantum is between several"),
+    ("mixed-4@5", "'mixed-4@5': after the @ comes a quantum of 1us to 1000us"),
+    ("mixed-4@0us", "'mixed-4@0us': after the @ comes a quantum of 1us to 1000us"),
+    ("nix@5us", "there is no scenario 'nix' in guest-tests/scenarios"),
+])
+def test_a_quantum_that_makes_no_sense_is_refused(word, message):
+    with pytest.raises(InputError) as caught:
+        scenario.find(word)
+    assert caught.value.message == message
 
 
 @pytest.mark.parametrize("name", scenario.names())
