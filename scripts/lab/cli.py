@@ -60,6 +60,7 @@ examples:
   lab run mixed --policy credit2 --policy tavs
   lab run smoke --policy tavs-debug --fresh
   lab run ./mine.toml --policy 'rl500=sched=credit2 sched_ratelimit_us=500' --seed 1 2 3
+  lab run mixed-2@5us mixed-2 mixed-2@20us --policy tavs     several pCPUs, at most so far apart
 
 A policy spelt out is NAME=BOOT ARGUMENTS, then ';' and xl commands, or hypervisor=debug.
 DIR holds SCENARIO/POLICY/seed-N/ for each run (results.json, raw/, serial.log, run.log)
@@ -67,7 +68,8 @@ and a results.json with all of them.  Exit status: 0 all complete, 1 a run faile
 """,
     )
     run.add_argument(
-        "scenario", nargs="+", metavar="SCENARIO", help="a name from `lab list`, or a .toml file"
+        "scenario", nargs="+", metavar="SCENARIO",
+        help="a name from `lab list`, or a .toml file; @5us after it: with this quantum between pCPUs",
     )
     run.add_argument(
         "--policy",
