@@ -67,8 +67,8 @@ LIMITS = """
 inputs give the same bytes on any host, so every figure here can be reproduced exactly. What that does not model:</p>
 <ul>
 <li>caches, TLBs, the price of a VM exit, and speculation barriers: overheads that come from these are not in the figures;</li>
-<li>several pCPUs running at once: QEMU runs them in turn, so latency across pCPUs is late by up to milliseconds. Scenarios
-that measure latency have one pCPU, which dom0, the guests and the client share;</li>
+<li>the order of what several pCPUs do within microseconds: an interrupt from one to another comes early or late by up to
+the quantum of the run. With one pCPU nothing is early or late;</li>
 <li>a network: the client is a process in dom0 that stands for the wire. It sends at seeded, absolute times and stamps the
 replies; it costs tens of microseconds of dom0's time a request;</li>
 <li>a disk: disks are RAM in dom0, behind a loop device, or behind one that answers each request after a fixed time.</li>
