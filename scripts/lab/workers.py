@@ -64,7 +64,7 @@ def run_job(job: Job, cache: Cache, tell) -> Outcome:
     """One run, start to end; never raises LabError: a failed run is an incomplete result."""
     from . import run as machine_run  # imported late: listing scenarios needs no machine
 
-    started = time.monotonic()
+    started, spent = time.monotonic(), _cpu_of_children()
     job.rundir.mkdir(parents=True, exist_ok=True)
     _clear(job.rundir)
     log = [f"{job.label}: started {time.strftime('%Y-%m-%d %H:%M:%S')}"]
@@ -98,9 +98,16 @@ def run_job(job: Job, cache: Cache, tell) -> Outcome:
     results.save(job.rundir / RESULTS, [run])
     wall = time.monotonic() - started
     log += [f"not repeatable: {name} differs from the cached run of the same inputs" for name in differs]
-    log.append(f"{'from the cache' if cached else 'measured'}, {wall:.1f} s of wall time")
+    how = "from the cache" if cached else f"measured, {_cpu_of_children() - spent:.1f} s of CPU time"
+    log.append(f"{how}, {wall:.1f} s of wall time")
     (job.rundir / LOG).write_text("\n".join(log) + "\n")
     return Outcome(run, cached, wall, tuple(differs))
+
+
+def _cpu_of_children() -> float:
+    """Seconds that the processes which ended so far have used: with a run in between, the emulator's."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def kept(job: Job) -> Outcome | None:
