@@ -19,6 +19,10 @@
  * - All memory is allocated, touched and locked beforehand; nothing is
  *   printed before the end.
  *
+ * An http client opens a connection for each request, as browsers without
+ * keep-alive and most scripts do: connect, GET, read to the end, close. Its
+ * latency is from before the connect to the end of the answer.
+ *
  * The window is the time between two readings of Xen's counters (counters.h).
  * Clients send within it only; replies are awaited beyond it, for as long as
  * their timeout says. A reply after the timeout counts as lost.
@@ -46,6 +50,7 @@
 
 #define MAX_CLIENTS	64
 #define MAX_MESSAGE	65507		/* UDP's limit */
+#define MAX_VISITS	64		/* connections of an http client at once */
 #define MAX_REQUESTS	(1U << 19)	/* 12 MiB of samples for a client */
 #define MIN_ROUND_US	20		/* no reply comes sooner */
 #define CONNECT_MS	10000
@@ -53,7 +58,10 @@
 #define NEVER		UINT64_MAX
 #define TIMER		UINT32_MAX	/* the timer among the epoll events */
 
-enum { UDP, TCP };
+#define GET		"GET / HTTP/1.0\r\n\r\n"
+#define GOOD		"HTTP/1.? 200"	/* '?': any version */
+
+enum { UDP, TCP, HTTP };
 enum { OPEN, CLOSED };
 enum { UNIFORM, EXPONENTIAL };
 
@@ -65,6 +73,15 @@ struct message {
 
 struct sample {
 	uint64_t due, sent, reply;
+};
+
+/* A request of an http client on its way, with a connection of its own. */
+struct visit {
+	int fd;			/* -1: free */
+	bool asked;		/* the GET is sent */
+	size_t seq;
+	size_t have;		/* bytes of the answer */
+	char status[sizeof(GOOD) - 1];
 };
 
 struct client {
@@ -91,7 +108,9 @@ struct client {
 	uint8_t *tx, *rx;
 	size_t rx_have;
 
-	uint64_t late, duplicate, alien, unsent;
+	struct visit visits[MAX_VISITS];	/* http */
+
+	uint64_t late, duplicate, alien, unsent, refused;
 	const char *broken;	/* why the connection is gone */
 };
 
@@ -120,15 +139,18 @@ static struct opt options[] = {
 
 static const struct program program = {
 	.name = "wire",
-	.summary = "Sends requests to echo servers at seeded times for the length of a window, and\n"
-		   "records each request's latency and, under Xen, each domain's CPU time.",
+	.summary = "Sends requests to echo and web servers at seeded times for the length of a\n"
+		   "window, and records each request's latency and, under Xen, each domain's CPU\n"
+		   "time.",
 	.opts = options,
 	.epilogue =
 "A client is a list of\n"
 "  name=TEXT             in the output; letters, digits, '.', '_', '-'\n"
 "  addr=A.B.C.D:PORT     the server\n"
-"  proto=udp|tcp         default udp\n"
-"  bytes=N               size of a message, 16 or more (default 40)\n"
+"  proto=udp|tcp|http    one datagram, a message on one connection for all, or a\n"
+"                        connection with a GET for each request (default udp)\n"
+"  bytes=N               size of a message, 16 or more (default 40); of http: an\n"
+"                        answer that is shorter is none\n"
 "  think-us=LO-HI        pause between requests, microseconds (default 100000-500000)\n"
 "  think-dist=uniform|exp  uniform in [LO, HI], or LO plus an exponential of\n"
 "                        mean (HI-LO)/2: the same mean (default uniform)\n"
@@ -157,6 +179,16 @@ static void client_word(const char *key, const char *value, const char *zero,
 		usage_error("--client: %s: '%s' is neither %s nor %s", key,
 			    value, zero, one);
 	*word = !strcmp(value, one);
+}
+
+static void client_proto(const char *value, struct client *c)
+{
+	static const char *const names[] = { "udp", "tcp", "http", NULL };
+
+	for (c->proto = UDP; names[c->proto]; c->proto++)
+		if (!strcmp(value, names[c->proto]))
+			return;
+	usage_error("--client: proto: '%s' is not one of udp, tcp, http", value);
 }
 
 static void client_address(char *value, struct sockaddr_in *addr)
@@ -212,7 +244,7 @@ static void client_set(struct client *c, const char *key, char *value)
 	else if (!strcmp(key, "addr"))
 		client_address(value, &c->addr);
 	else if (!strcmp(key, "proto"))
-		client_word(key, value, "udp", "tcp", &c->proto);
+		client_proto(value, c);
 	else if (!strcmp(key, "bytes"))
 		client_number(key, value, sizeof(struct message), MAX_MESSAGE,
 			      &c->bytes);
@@ -307,6 +339,8 @@ static void prepare_client(struct client *c)
 	uint64_t due;
 	size_t i;
 
+	for (i = 0; i < MAX_VISITS; i++)
+		c->visits[i].fd = -1;
 	c->prng = prng_init(c->seed, c->index);
 	c->capacity = count_requests(c);
 	c->samples = calloc(c->capacity + 1, sizeof(*c->samples));
@@ -329,12 +363,15 @@ static void prepare_client(struct client *c)
 	c->planned = c->capacity;
 }
 
-/* A server that is still starting gets CONNECT_MS to do so. */
+/*
+ * A server that is still starting gets CONNECT_MS to do so. That is all that an
+ * http client wants to know: its requests connect by themselves.
+ */
 static void connect_client(struct client *c)
 {
 	uint64_t deadline = now_ns() + CONNECT_MS * NS_PER_MS;
 	struct epoll_event ev = { .events = EPOLLIN, .data.u32 = c->index };
-	int type = c->proto == TCP ? SOCK_STREAM : SOCK_DGRAM, on = 1, error;
+	int type = c->proto == UDP ? SOCK_DGRAM : SOCK_STREAM, on = 1, error;
 
 	for (;;) {
 		c->fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
@@ -350,6 +387,11 @@ static void connect_client(struct client *c)
 		poll(NULL, 0, 100);
 	}
 
+	if (c->proto == HTTP) {
+		close(c->fd);
+		c->fd = -1;
+		return;
+	}
 	if (c->proto == TCP)
 		setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &ev))
@@ -449,6 +491,45 @@ static void transmit(struct client *c)
 	want_writable(c, false);
 }
 
+/* Connects for one request; the rest is done as the connection gets there. */
+static void begin_visit(struct client *c, struct visit *v)
+{
+	struct sample *s = &c->samples[c->tx_seq];
+	struct epoll_event ev = {
+		/* Edge-triggered: one registration does for the whole visit. */
+		.events = EPOLLIN | EPOLLOUT | EPOLLET,
+		.data.u32 = c->index + (v - c->visits) * MAX_CLIENTS,
+	};
+
+	*v = (struct visit){ .seq = c->tx_seq++ };
+	v->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (v->fd < 0) {
+		c->unsent++;
+		return;
+	}
+	s->sent = now_ns();
+	if ((connect(v->fd, (struct sockaddr *)&c->addr, sizeof(c->addr)) &&
+	     errno != EINPROGRESS) ||
+	    epoll_ctl(epoll, EPOLL_CTL_ADD, v->fd, &ev)) {
+		c->refused++;
+		close(v->fd);
+		v->fd = -1;
+	}
+}
+
+/* Begins the visits that are due, as far as there is room for them. */
+static void begin_visits(struct client *c)
+{
+	struct visit *v;
+
+	for (v = c->visits; v < c->visits + MAX_VISITS; v++) {
+		if (c->tx_seq == c->begun)
+			return;
+		if (v->fd < 0)
+			begin_visit(c, v);
+	}
+}
+
 /* Begins every request whose time has come. */
 static void send_due(struct client *c, uint64_t now)
 {
@@ -460,7 +541,10 @@ static void send_due(struct client *c, uint64_t now)
 			c->next_due = NEVER;
 		else
 			c->next_due = c->samples[c->begun].due;
-		transmit(c);
+		if (c->proto == HTTP)
+			begin_visits(c);
+		else
+			transmit(c);
 		if (c->arrival == CLOSED && !c->broken)
 			c->give_up = s->sent + c->timeout_ms * NS_PER_MS;
 	}
@@ -474,10 +558,22 @@ static void think(struct client *c, uint64_t from)
 		c->next_due = from + think_ns(c);
 }
 
+/* Request `seq`, which was sent, is answered. */
+static void answered(struct client *c, size_t seq, uint64_t now)
+{
+	struct sample *s = &c->samples[seq];
+
+	if (now - s->sent > c->timeout_ms * NS_PER_MS)
+		c->late++;
+	else
+		s->reply = now;
+	if (c->give_up != NEVER && seq == c->begun - 1)
+		think(c, now);
+}
+
 static void take_reply(struct client *c, const struct message *m, uint64_t now)
 {
 	uint64_t seq = le64toh(m->seq);
-	struct sample *s;
 
 	if (memcmp(m->magic, "WIRE", 4) || le32toh(m->client) != c->index ||
 	    seq >= c->begun || !c->samples[seq].sent) {
@@ -485,17 +581,10 @@ static void take_reply(struct client *c, const struct message *m, uint64_t now)
 		return;
 	}
 
-	s = &c->samples[seq];
-	if (s->reply) {
+	if (c->samples[seq].reply)
 		c->duplicate++;
-		return;
-	}
-	if (now - s->sent > c->timeout_ms * NS_PER_MS)
-		c->late++;
 	else
-		s->reply = now;
-	if (c->give_up != NEVER && seq == c->begun - 1)
-		think(c, now);
+		answered(c, seq, now);
 }
 
 static void receive(struct client *c)
@@ -526,6 +615,84 @@ static void receive(struct client *c)
 	}
 }
 
+/* Frees the place, perhaps for a request that waits for one. */
+static void end_visit(struct client *c, struct visit *v)
+{
+	close(v->fd);
+	v->fd = -1;
+	begin_visits(c);
+}
+
+static bool is_page(const struct client *c, const struct visit *v)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(v->status); i++)
+		if (GOOD[i] != '?' && v->status[i] != GOOD[i])
+			return false;
+	return v->have >= c->bytes;
+}
+
+/* The connection is there, or there is something to read. */
+static void attend_visit(struct client *c, struct visit *v, uint32_t events)
+{
+	uint64_t now;
+	ssize_t got;
+
+	if (!v->asked && (events & EPOLLOUT) && !(events & EPOLLERR)) {
+		/* The first bytes of a connection always fit. */
+		send(v->fd, GET, sizeof(GET) - 1, MSG_NOSIGNAL);
+		v->asked = true;
+	}
+	if (!(events & ~EPOLLOUT))
+		return;
+
+	do {
+		got = recv(v->fd, c->rx, MAX_MESSAGE, 0);
+		now = now_ns();
+		if (got > 0 && v->have < sizeof(v->status)) {
+			size_t left = sizeof(v->status) - v->have;
+
+			memcpy(v->status + v->have, c->rx,
+			       (size_t)got < left ? (size_t)got : left);
+		}
+		if (got > 0)
+			v->have += got;
+	} while (got > 0);
+	if (got < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+
+	if (got < 0)
+		c->refused++;
+	else if (is_page(c, v))
+		answered(c, v->seq, now);
+	else
+		c->alien++;
+	end_visit(c, v);
+}
+
+/* Gives up what took too long; returns when the next one will have. */
+static uint64_t expire_visits(struct client *c, uint64_t now)
+{
+	uint64_t next = NEVER;
+	struct visit *v;
+
+	if (c->proto != HTTP)
+		return NEVER;
+	for (v = c->visits; v < c->visits + MAX_VISITS; v++) {
+		uint64_t deadline;
+
+		if (v->fd < 0)
+			continue;
+		deadline = c->samples[v->seq].sent + c->timeout_ms * NS_PER_MS;
+		if (deadline <= now)
+			end_visit(c, v);
+		else if (deadline < next)
+			next = deadline;
+	}
+	return next;
+}
+
 static void set_timer(uint64_t when)
 {
 	struct itimerspec its = { .it_value = monotonic_time(when) };
@@ -551,7 +718,15 @@ static void wait_events(uint64_t until)
 			timer_set = NEVER;
 			continue;
 		}
-		c = &clients[events[i].data.u32];
+		c = &clients[events[i].data.u32 % MAX_CLIENTS];
+		if (c->proto == HTTP) {
+			struct visit *v = c->visits +
+					  events[i].data.u32 / MAX_CLIENTS;
+
+			if (v->fd >= 0)
+				attend_visit(c, v, events[i].events);
+			continue;
+		}
 		if (c->fd >= 0 && events[i].events & ~EPOLLOUT)
 			receive(c);
 		if (c->fd >= 0 && events[i].events & EPOLLOUT)
@@ -582,10 +757,13 @@ static void run_window(void)
 			break;
 		for (i = 0; i < nr_clients; i++) {
 			struct client *c = &clients[i];
+			uint64_t expiry = expire_visits(c, now);
 
 			if (c->give_up <= now)
 				think(c, now);
 			send_due(c, now);
+			if (expiry < next)
+				next = expiry;
 			if (c->give_up < next)
 				next = c->give_up;
 			if (c->next_due < next)
@@ -665,8 +843,12 @@ static void write_client(FILE *out, const struct client *c)
 		fprintf(out, "note\t%s: %" PRIu64 " messages were no replies\n",
 			c->name, c->alien);
 	if (c->unsent)
-		fprintf(out, "note\t%s: %" PRIu64 " datagrams could not be sent\n",
-			c->name, c->unsent);
+		fprintf(out, "note\t%s: %" PRIu64 " %s could not be sent\n",
+			c->name, c->unsent,
+			c->proto == HTTP ? "requests" : "datagrams");
+	if (c->refused)
+		fprintf(out, "note\t%s: %" PRIu64 " connections were refused or broke\n",
+			c->name, c->refused);
 	if (c->begun == MAX_REQUESTS)
 		fprintf(out, "note\t%s: stopped after %u requests, no more fit\n",
 			c->name, MAX_REQUESTS);
