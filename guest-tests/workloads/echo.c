@@ -12,11 +12,18 @@
  * MAX_CONNECTIONS connections by epoll; messages have a fixed size, may arrive
  * in pieces, and are answered when complete. A connection whose peer does not
  * read its replies is dropped rather than waited for.
+ *
+ * Two more shapes of server (UDP). With --serve fork a new process answers each
+ * message, so that the task which answers is never one that was seen before.
+ * With --hogs there are threads that compute in the same process, so that the
+ * task which answers cannot be told by its address space from those that do not.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -28,14 +35,19 @@
 
 #define MAX_MESSAGE	65536
 #define MAX_CONNECTIONS	64
+#define MAX_HOGS	64
+#define HOG_STACK	65536
+#define HOG_CHUNK	25000		/* units: 5 ms in the laboratory */
 
 enum { UDP, TCP };
+enum { ITSELF, FORK };
 
 static const char *const protocols[] = { "udp", "tcp", NULL };
+static const char *const servants[] = { "itself", "fork", NULL };
 
-static unsigned int proto = UDP;
+static unsigned int proto = UDP, serve = ITSELF;
 static const char *log_path;
-static uint64_t port, work_us, message_bytes = 40;
+static uint64_t port, work_us, message_bytes = 40, hogs;
 static uint64_t units_per_ms;
 static uint64_t capacity = 1 << 17;
 
@@ -55,6 +67,12 @@ static struct opt options[] = {
 	{ .name = "work-us", .placeholder = "N", .type = OPT_NUMBER,
 	  .value = &work_us, .min = 0, .max = 3600000000ULL,
 	  .help = "microseconds of CPU work before each reply (default: 0)" },
+	{ .name = "serve", .placeholder = "itself|fork", .type = OPT_WORD,
+	  .value = &serve, .words = servants,
+	  .help = "who answers: this process, or a new one each message (default: itself)" },
+	{ .name = "hogs", .placeholder = "N", .type = OPT_NUMBER,
+	  .value = &hogs, .min = 0, .max = MAX_HOGS,
+	  .help = "threads of this process that compute meanwhile (default: 0)" },
 	{ .name = "units-per-ms", .placeholder = "N", .type = OPT_NUMBER,
 	  .value = &units_per_ms, .min = 1, .max = 100000000,
 	  .help = "speed of this CPU (default: measured at the start)" },
@@ -81,6 +99,13 @@ static struct samples samples;
 static uint64_t work;		/* units for each message */
 static uint64_t failed_sends;
 static uint64_t dropped;	/* connections */
+
+/* What the children say of each message, in memory that they share with us. */
+struct answer {
+	uint64_t reply_ns;
+	bool sent;
+};
+static struct answer *answers;
 
 static void sample(uint64_t recv_ns, uint64_t reply_ns, uint64_t bytes)
 {
@@ -114,6 +139,59 @@ static int listening_socket(void)
 	return fd;
 }
 
+static void share_answers(void)
+{
+	size_t size = capacity * sizeof(*answers);
+
+	/* Nobody waits for a child. */
+	signal(SIGCHLD, SIG_IGN);
+	answers = mmap(NULL, size, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (answers == MAP_FAILED)
+		fail("no memory for %" PRIu64 " answers", capacity);
+	memset(answers, 0, size);
+}
+
+/* A child answers. The time at which it did gets into the row at the end. */
+static void answer_by_fork(int fd, const char *message, size_t size,
+			   const struct sockaddr_in *peer, uint64_t recv_ns)
+{
+	struct answer *a = samples.count < capacity ?
+			   &answers[samples.count] : NULL;
+	pid_t child = fork();
+
+	if (!child) {
+		uint64_t reply_ns;
+		bool sent;
+
+		work_burn(work);
+		reply_ns = now_ns();
+		sent = sendto(fd, message, size, 0,
+			      (const struct sockaddr *)peer,
+			      sizeof(*peer)) == (ssize_t)size;
+		if (a) {
+			a->reply_ns = reply_ns;
+			a->sent = sent;
+		}
+		_exit(EXIT_SUCCESS);
+	}
+	sample(recv_ns, recv_ns, size);
+}
+
+/* Puts the times of the children into the log. */
+static void gather_answers(void)
+{
+	uint64_t *row = samples.rows;
+	size_t i;
+
+	for (i = 0; i < samples.count; i++, row += samples.columns) {
+		if (answers[i].sent)
+			row[1] = answers[i].reply_ns;
+		else
+			failed_sends++;
+	}
+}
+
 static void serve_udp(int fd)
 {
 	static char message[MAX_MESSAGE];
@@ -132,6 +210,10 @@ static void serve_udp(int fd)
 			fail("recvfrom: %s", strerror(errno));
 		}
 		recv_ns = now_ns();
+		if (serve == FORK) {
+			answer_by_fork(fd, message, got, &peer, recv_ns);
+			continue;
+		}
 		reply_ns = recv_ns;
 		if (work) {
 			work_burn(work);
@@ -243,11 +325,41 @@ static void serve_tcp(int listener)
 	free(messages);
 }
 
+static void *compute(void *unused)
+{
+	while (!stop_requested)
+		work_burn(HOG_CHUNK);
+	return unused;
+}
+
+/* The threads compute until the end; signals are for the one that serves. */
+static void start_hogs(pthread_t *threads)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	uint64_t i;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, HOG_STACK);
+	for (i = 0; i < hogs; i++) {
+		errno = pthread_create(&threads[i], &attr, compute, NULL);
+		if (errno)
+			fail("no thread: %s", strerror(errno));
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 int main(int argc, char **argv)
 {
+	pthread_t threads[MAX_HOGS];
+	uint64_t i;
 	int fd;
 
 	parse_args(&program, argc, argv);
+	if (serve == FORK && proto == TCP)
+		usage_error("--serve fork is for UDP");
 
 	/* Whoever can reach the port can also ask for the end. */
 	stop_init();
@@ -259,12 +371,19 @@ int main(int argc, char **argv)
 			units_per_ms = work_units_per_ms();
 		work = work_units(work_us, units_per_ms);
 	}
+	if (serve == FORK)
+		share_answers();
+	start_hogs(threads);
 
 	if (proto == UDP)
 		serve_udp(fd);
 	else
 		serve_tcp(fd);
 
+	for (i = 0; i < hogs; i++)
+		pthread_join(threads[i], NULL);
+	if (serve == FORK)
+		gather_answers();
 	samples_write(&samples);
 	samples_note(&samples, "failed_sends", failed_sends);
 	samples_note(&samples, "dropped_connections", dropped);
