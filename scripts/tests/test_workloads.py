@@ -12,6 +12,7 @@ import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,8 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "guest-tests" / "workloads"
-PROGRAMS = ("echo", "hog", "blkread", "storm", "evader", "crowd", "pingpong", "loopback", "bar", "wire")
+PROGRAMS = ("echo", "page", "player", "hog", "blkread", "storm", "evader", "crowd", "pingpong", "loopback",
+            "bar", "wire")
 MS = 1_000_000
 US = 1_000
 
@@ -137,6 +139,13 @@ def lab(programs, tmp_path):
             wait_bound(port, proto)
             return port
 
+        def page(self, *options) -> int:
+            port = free_port(socket.SOCK_STREAM)
+            self.log = tmp_path / f"page-{port}.log"
+            self.stack.enter_context(running(programs / "page", "--port", port, "--log", self.log, *options))
+            wait_bound(port, "tcp")
+            return port
+
         def stop_servers(self):
             self.stack.close()
 
@@ -212,6 +221,10 @@ def test_help_teaches_every_option(programs, name):
     ("echo --port 7 --log=", "--log: must not be empty"),
     ("echo --prt 7", "unknown option '--prt'"),
     ("echo 7", "'7' is not an option"),
+    ("echo --port 7 --log L --serve thread", "'thread' is not one of itself|fork"),
+    ("echo --port 7 --log L --serve fork --proto tcp", "--serve fork is for UDP"),
+    ("page --log L", "--port is missing"),
+    ("player --log L --work-us 20000", "--work-us is not shorter than --period-us"),
     ("hog --log L --duty-on-us 5", "go together"),
     ("hog --log L --duty-off-us 5", "go together"),
     ("blkread --log L", "--dev is missing"),
@@ -241,7 +254,7 @@ def test_bad_arguments_are_one_line_and_status_2(programs, tmp_path, command, me
     ("name=a,addr=127.0.0.1", "lacks a port"),
     ("name=a,addr=127.0.0.1:0", "addr's port: '0'"),
     ("name=a,addr=127.0.0.1:7,bytes=15", "bytes: '15' is not a number from 16"),
-    ("name=a,addr=127.0.0.1:7,proto=icmp", "'icmp' is neither udp nor tcp"),
+    ("name=a,addr=127.0.0.1:7,proto=icmp", "'icmp' is not one of udp, tcp, http"),
     ("name=a,addr=127.0.0.1:7,arrival=often", "'often' is neither open nor closed"),
     ("name=a,addr=127.0.0.1:7,think-us=5", "'5' is not LO-HI"),
     ("name=a,addr=127.0.0.1:7,think-us=9-5", "9 is more than 5"),
@@ -436,6 +449,149 @@ def test_a_broken_connection_is_a_failure_that_keeps_the_samples(lab, programs, 
     assert output.end - output.start >= 300 * MS
 
 
+# wire and web servers
+
+
+def web(name: str, port: int, **options) -> str:
+    return client(name, port, **{"proto": "http", "bytes": 2048, "think_us": "1000-5000"} | options)
+
+
+@contextmanager
+def web_server(*answers: bytes | None):
+    """Gives one answer after the other, the last one again and again, and closes the connection.
+
+    Where an answer is empty the connection stays open; where it is None the server goes away.
+    """
+    asked = []
+
+    def serve():
+        with ExitStack() as silent:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                request = connection.recv(1000)
+                if not request:  # whether there is a server
+                    connection.close()
+                    continue
+                asked.append(request)
+                answer = answers[min(len(asked), len(answers)) - 1]
+                if answer is None:
+                    connection.close()
+                    server.close()
+                elif answer:
+                    connection.sendall(answer)
+                    connection.close()
+                else:
+                    silent.callback(connection.close)
+
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield server.getsockname()[1], asked
+        finally:
+            if server.fileno() >= 0:
+                server.shutdown(socket.SHUT_RDWR)
+            thread.join(10)
+
+
+PAGE = b"HTTP/1.0 200 OK\r\n\r\n" + 2048 * b"x"
+
+
+@pytest.mark.parametrize("arrival", ["open", "closed"])
+def test_every_request_for_a_page_is_answered_and_logged(lab, arrival):
+    port = lab.page("--work-us", 100)
+    output = lab.wire(1500, web("c", port, arrival=arrival, requests=50))
+    samples = output.samples["c"]
+    assert [s.seq for s in samples] == list(range(50))
+    assert all(output.start <= s.due <= s.sent < s.reply for s in samples)
+    assert output.notes == ["built without Xen's libraries: no CPU times, no counters"]
+
+    lab.stop_servers()
+    log = Log.read(lab.log)
+    assert log.columns == ["recv_ns", "reply_ns", "bytes"]
+    # wire connects once before the window, and asks nothing.
+    assert (log.remarks["empty_connections"], log.remarks["failed_sends"]) == (1, 0)
+    assert [row[2] for row in log.rows] == [2048] * 50
+    for s, (recv, reply, _) in zip(samples, log.rows):
+        assert s.sent - MS <= recv < reply <= s.reply + MS
+
+
+def test_a_request_for_a_page_is_a_connection_and_a_get(lab):
+    with web_server(PAGE) as (port, asked):
+        output = lab.wire(300, web("c", port, requests=5))
+    assert asked == [b"GET / HTTP/1.0\r\n\r\n"] * 5
+    assert all(s.reply for s in output.samples["c"])
+
+
+@pytest.mark.parametrize("answer, note", [
+    (PAGE[:-1000], "c: 1 messages were no replies"),
+    (PAGE.replace(b"200", b"404"), "c: 1 messages were no replies"),
+    (b"HT", "c: 1 messages were no replies"),
+])
+def test_what_is_no_page_is_no_reply(lab, answer, note):
+    with web_server(PAGE, answer, PAGE) as (port, _):
+        output = lab.wire(500, web("c", port, think_us="20000-20000", requests=3))
+    assert [bool(s.reply) for s in output.samples["c"]] == [True, False, True]
+    assert note in output.notes
+
+
+@pytest.mark.parametrize("arrival", ["open", "closed"])
+def test_a_page_that_does_not_come_is_given_up(lab, arrival):
+    with web_server(PAGE, b"", PAGE) as (port, asked):
+        output = lab.wire(500, web("c", port, arrival=arrival, think_us="20000-20000", timeout_ms=60, requests=4))
+    samples = output.samples["c"]
+    assert [bool(s.reply) for s in samples] == [True, False, True, True]
+    assert len(asked) == 4
+    waited = samples[2].due - samples[1].sent
+    assert waited >= 80 * MS if arrival == "closed" else waited < 60 * MS
+
+
+def test_pages_are_asked_for_while_others_are_outstanding(lab):
+    with web_server(b"") as (port, asked):
+        output = lab.wire(600, web("c", port, think_us="1000-1000", timeout_ms=2000, requests=100))
+    samples = output.samples["c"]
+    # As many at once as wire has places for; the others never left.
+    assert (len(samples), sum(s.sent > 0 for s in samples)) == (100, 64)
+    assert len(asked) == 64 and not any(s.reply for s in samples)
+
+
+def test_a_web_server_that_went_away_loses_requests_but_no_client(lab):
+    with web_server(PAGE, PAGE, None) as (port, _):
+        output = lab.wire(600, web("c", port, think_us="50000-50000", timeout_ms=30, requests=0))
+    replies = [bool(s.reply) for s in output.samples["c"]]
+    assert replies == [True, True] + [False] * 9
+    assert any("connections were refused or broke" in note for note in output.notes)
+
+
+@pytest.mark.parametrize("request_in", [(b"GET / HTTP/1.0\r\n\r\n",), (b"GET / HT", b"TP/1.0\r\nHost: x\r\n", b"\r\n")])
+def test_a_page_is_what_http_says(lab, request_in):
+    port = lab.page("--bytes", 3000)
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as peer:
+        for part in request_in:
+            peer.sendall(part)
+            time.sleep(0.05)
+        answer = b"".join(iter(lambda: peer.recv(65536), b""))
+    head, _, page = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.0 200 OK\r\n") and b"Content-Length: 3000" in head
+    assert len(page) == 3000
+
+
+def test_httpd_serves_pages_until_it_is_told_to_stop(lab, tmp_path):
+    """The script that makes busybox's httpd a workload; it keeps its page where only a guest has it."""
+    script = (SOURCE.parent / "guest" / "httpd").read_text()
+    port, copy = free_port(socket.SOCK_STREAM), tmp_path / "httpd"
+    copy.write_text(script.replace("/run/www", str(tmp_path / "www")))
+    with running("busybox", "sh", copy, "--port", port, "--bytes", 2048, "--log", tmp_path / "log"):
+        output = lab.wire(500, web("c", port, requests=20))  # waits until there is a server
+    assert len(output.samples["c"]) == 20 and all(s.reply for s in output.samples["c"])
+    time.sleep(0.2)
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port), timeout=10)
+
+
 def test_the_same_seed_gives_the_same_schedule(lab):
     port = lab.echo("udp")
 
@@ -506,6 +662,47 @@ def test_exponential_pauses_have_the_mean_of_the_uniform_ones(lab):
     assert 0.34 < beyond < 0.40
 
 
+def test_a_process_for_each_message_answers_and_leaves_nothing(lab):
+    port = lab.echo("udp", "--serve", "fork", "--work-us", 1000)
+    output = lab.wire(1000, client("c", port, think_us="5000-20000", requests=30))
+    assert all(s.reply for s in output.samples["c"])
+    lab.stop_servers()
+    log = Log.read(lab.log)
+    assert (len(log.rows), log.remarks["failed_sends"]) == (30, 0)
+    assert all(reply > recv for recv, reply, _ in log.rows)
+
+
+def test_messages_that_are_served_by_fork_do_not_wait_for_each_other(lab):
+    # Ten at once, each with 50 ms of work: the first reply does not have to be there before the second begins.
+    port = lab.echo("udp", "--serve", "fork", "--work-us", 50000)
+    lab.wire(300, *(client(f"c{n}", port, think_us="10000-10000", requests=1) for n in range(10)))
+    lab.stop_servers()
+    rows = Log.read(lab.log).rows
+    assert len(rows) == 10
+    assert max(recv for recv, _, _ in rows) < min(reply for _, reply, _ in rows)
+
+
+def test_a_full_log_does_not_keep_children_from_answering(lab):
+    port = lab.echo("udp", "--serve", "fork", "--samples", 3)
+    output = lab.wire(500, client("c", port, think_us="5000-10000", requests=8))
+    assert all(s.reply for s in output.samples["c"])
+    lab.stop_servers()
+    assert (len(Log.read(lab.log).rows), Log.read(lab.log).remarks["missed"]) == (3, 5)
+
+
+@pytest.mark.parametrize("proto", ["udp", "tcp"])
+def test_threads_compute_in_the_process_that_serves(lab, programs, tmp_path, proto):
+    port, log = free_port(socket.SOCK_STREAM), tmp_path / "log"
+    with running(programs / "echo", "--proto", proto, "--port", port, "--hogs", 2, "--log", log) as process:
+        wait_bound(port, proto)
+        output = lab.wire(500, client("c", port, proto=proto, think_us="5000-20000", requests=20))
+        threads = list(Path(f"/proc/{process.pid}/task").iterdir())
+        ticks = sum(map(int, Path(f"/proc/{process.pid}/stat").read_text().rsplit(") ", 1)[1].split()[11:13]))
+    assert len(threads) == 3
+    assert ticks / os.sysconf("SC_CLK_TCK") > 0.1
+    assert all(s.reply for s in output.samples["c"]) and len(Log.read(log).rows) == 20
+
+
 def test_a_second_server_does_not_get_the_port(lab, programs, tmp_path):
     port = lab.echo("udp")
     done = run(programs / "echo", "--port", port, "--log", tmp_path / "second.log", text=True)
@@ -552,7 +749,7 @@ def test_hog_sleeps_for_the_rest_of_its_duty_cycle(programs, tmp_path):
     assert 2 <= bursts <= elapsed_ms / 20 + 2
 
 
-@pytest.mark.parametrize("name", ["hog", "echo", "blkread", "storm", "evader"])
+@pytest.mark.parametrize("name", ["hog", "echo", "page", "player", "blkread", "storm", "evader"])
 def test_a_unit_of_work_is_100_instructions_everywhere(programs, name):
     """98 times lea, then dec and a jnz to the first lea: with any registers, whatever the compiler made of the rest."""
     content = (programs / name).read_bytes()
@@ -567,6 +764,43 @@ def test_hog_stops_although_it_sleeps(programs, tmp_path):
     started = time.monotonic()
     hog(programs, tmp_path / "log", 0.2, "--duty-on-us", 1, "--duty-off-us", 3600000000)
     assert time.monotonic() - started < 5
+
+
+# player
+
+
+def test_a_frame_is_due_every_period_and_none_is_left_out(programs, tmp_path):
+    with running(programs / "player", "--log", tmp_path / "log", "--period-us", 10000, "--work-us", 1000):
+        time.sleep(1.0)
+    log = Log.read(tmp_path / "log")
+    assert log.columns == ["due_ns", "awake_ns", "ready_ns"]
+    due, awake, ready = zip(*log.rows)
+    assert 20 <= len(due) <= 110
+    assert {b - a for a, b in zip(due, due[1:])} == {10 * MS}
+    assert all(d <= a < r for d, a, r in log.rows)
+    # The work of a frame is in its lateness.
+    assert sorted(r - d for d, _, r in log.rows)[len(due) // 2] > MS // 2
+
+
+def test_a_player_that_was_stopped_catches_up(programs, tmp_path):
+    with running(programs / "player", "--log", tmp_path / "log") as process:
+        time.sleep(0.3)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGCONT)
+        time.sleep(0.5)
+    log = Log.read(tmp_path / "log")
+    due = [row[0] for row in log.rows]
+    assert {b - a for a, b in zip(due, due[1:])} == {20 * MS}
+    late = [ready - due for due, _, ready in log.rows]
+    assert sum(ns > 100 * MS for ns in late) >= 10 and late[-1] < 100 * MS
+
+
+def test_a_player_stops_although_it_sleeps(programs, tmp_path):
+    started = time.monotonic()
+    with running(programs / "player", "--log", tmp_path / "log", "--period-us", 3600000000):
+        time.sleep(0.2)
+    assert time.monotonic() - started < 5 and Log.read(tmp_path / "log").rows == []
 
 
 # Programs that count: storm, evader, crowd, pingpong, loopback
