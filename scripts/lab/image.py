@@ -235,7 +235,8 @@ def _guest_base(artifacts: Artifacts, kernel: str, scenario: Scenario, policy: P
                  [artifacts.our_module(name) for name in policy.guest_modules])
     archive.add_file("init", ROOT / "guest-tests/guest/init", 0o755)
     for program in sorted(programs):
-        archive.add_file(f"lab/bin/{program}", artifacts.workload(program), 0o755)
+        script = ROOT / "guest-tests/guest" / program
+        archive.add_file(f"lab/bin/{program}", script if script.exists() else artifacts.workload(program), 0o755)
     return archive.pack()
 
 

@@ -79,7 +79,7 @@ costs are not.</p>
 
 DEFINITIONS = """
 <dl>
-<dt>latency</dt><dd>From right before the client's send to right after its receive (disks: from submit to completion).
+<dt>latency</dt><dd>From right before the client's send to right after its receive (disks: from submit to completion; frames: from when one was due until it was computed).
 Requests without a reply in time are lost: they have no latency, and are counted beside.</dd>
 <dt>p50, p90, p99, p99.9</dt><dd>Nearest rank: the smallest sample such that so many of all samples are no larger. Always a
 sample that was seen. With 100 samples p99.9 is the maximum.</dd>
@@ -296,13 +296,15 @@ def _work_table(some, look) -> str:
         hogs = [h["units_per_s"] for h in run["hogs"]]
         total = f"{sum(hogs):,.0f}" if hogs and None not in hogs else "-"
         reads = f"{sum(d['reads_per_s'] for d in run['disks']):,.1f}" if run["disks"] else "-"
+        players = run.get("players")
+        late = f"{sum(p['late'] for p in players):,} of {sum(p['lateness']['n'] for p in players):,}" if players else "-"
         window = (run["window"] or {}).get("duration_ns")
         switches = run["context_switches"].get("sched_ctx")
         a_second = f"{switches * 1e9 / window:,.0f}" if switches is not None and window else "-"
-        rows += f'<tr><td class="name">{_swatch(look, run["policy"]["name"])}{escape(_policy_seed(run, some))}</td><td>{total}</td><td>{reads}</td><td>{a_second}</td></tr>'
+        rows += f'<tr><td class="name">{_swatch(look, run["policy"]["name"])}{escape(_policy_seed(run, some))}</td><td>{total}</td><td>{reads}</td><td>{late}</td><td>{a_second}</td></tr>'
     return (
-        '<div class="wide"><table><caption>cost and work: sums over all guests, each second of the window</caption><tr>'
-        f'<th class="name">policy</th><th>hog units</th><th>disk reads</th><th>context switches</th></tr>{rows}</table></div>'
+        '<div class="wide"><table><caption>cost and work: sums over all guests, each second of the window; a frame is late by more than a period</caption><tr>'
+        f'<th class="name">policy</th><th>hog units</th><th>disk reads</th><th>late frames</th><th>context switches</th></tr>{rows}</table></div>'
     )
 
 

@@ -68,6 +68,7 @@ def collect(
         "domains": [],
         "hogs": [],
         "disks": [],
+        "players": [],
         "servers": [],
         "context_switches": {},
         "warnings": [],
@@ -216,6 +217,8 @@ def _workload(
     run: dict, read: _Reader, directory: Path, guest: Guest, workload, window: tuple[int, int]
 ) -> None:
     """Adds what one program of a guest logged to the run."""
+    if workload.run == "httpd":
+        return  # it has no log
     name = f"{guest.name}.{workload.name}"
     start, end = window
     log = read(raw.read_log, directory / f"{name}.tsv", 2 if workload.run in BUSY else 3)
@@ -251,7 +254,18 @@ def _workload(
                     "latency": stats.summary([row[1] - row[0] for row in done]),
                 }
             )
-        case "echo":
+        case "player":
+            frames = frames_in(log.rows, window)
+            late = [ready - due for due, _, ready in frames]
+            run["players"].append(
+                {
+                    **who,
+                    "period_us": workload.period_us,
+                    "late": sum(ns > workload.period_us * 1000 for ns in late),
+                    "lateness": stats.summary(late),
+                }
+            )
+        case "echo" | "page":
             # Only clients talk to a server, and only in the window: all of the log counts.
             run["servers"].append(
                 {
@@ -285,6 +299,12 @@ def reads_in(rows: list[tuple[int, ...]], window: tuple[int, int]) -> list[tuple
     """A reader's rows that begin and end in the window."""
     start, end = placed(window, rows[-1][1] if rows else None)
     return [row for row in rows if row[0] >= start and row[1] <= end]
+
+
+def frames_in(rows: list[tuple[int, ...]], window: tuple[int, int]) -> list[tuple[int, ...]]:
+    """A player's rows that are due in the window, however late they were ready."""
+    start, end = placed(window, rows[-1][2] if rows else None)
+    return [row for row in rows if start <= row[0] < end]
 
 
 def _neutral(text: str, rundir: Path) -> str:

@@ -34,6 +34,11 @@ class Found:
             rows = raw.read_log(self.directory / "raw" / f"{name}.tsv", 3).rows
             done = results.reads_in(rows, window)
             out[name] = [(number, row[1] - row[0]) for number, row in enumerate(done, 1)]
+        for player in self.run.get("players", []):
+            name = f"{player['guest']}.{player['workload']}"
+            rows = raw.read_log(self.directory / "raw" / f"{name}.tsv", 3).rows
+            frames = results.frames_in(rows, window)
+            out[name] = [(number, row[2] - row[0]) for number, row in enumerate(frames, 1)]
         return out
 
 

@@ -19,6 +19,8 @@ from .toml_input import Source
 NETWORK = "10.0.0"
 # Programs that take all the CPU they get, and log how much work they did with it.
 BUSY = ("hog", "storm", "evader", "crowd", "pingpong", "loopback")
+# Programs that answer, and what a client talks to them.  None: what the program's `proto` says.
+SERVERS = {"echo": None, "httpd": "http", "page": "http"}
 # What a guest says itself (guest-tests/guest/init); dom0 goes by how such a line begins.
 RESERVED = ("done", "died", "failed")
 # How far apart several pCPUs may be in virtual time, unless the scenario says otherwise (docs/lab.md).
@@ -40,11 +42,15 @@ class Disk:
 class Workload:
     """One program in a guest.  Keys that its kind does not have are None."""
 
-    run: str  # echo, blkread, or one of BUSY
+    run: str  # one of SERVERS, of BUSY, player or blkread
     name: str
     proto: str | None = None
     port: int | None = None
     work_us: int | None = None
+    serve: str | None = None
+    hogs: int | None = None
+    bytes: int | None = None
+    period_us: int | None = None
     duty_on_us: int | None = None
     duty_off_us: int | None = None
     dev: str | None = None
@@ -61,6 +67,8 @@ class Workload:
     @property
     def duty(self) -> float:
         """What part of a pCPU the program asks for by itself: those that always compute."""
+        if self.run == "echo":
+            return float(self.hogs or 0)
         if self.run not in BUSY or self.run == "evader":
             return 0.0  # an evader sleeps as it likes, and is entitled to no more than the others
         if self.duty_on_us is None:
@@ -73,7 +81,11 @@ class Workload:
         for key in (
             "proto",
             "port",
+            "bytes",
+            "period_us",
             "work_us",
+            "serve",
+            "hogs",
             "duty_on_us",
             "duty_off_us",
             "dev",
@@ -91,6 +103,11 @@ class Workload:
         if self.run in ("blkread", "storm"):
             words += ["--seed", str(mixed_seed(run_seed, self.name, self.seed))]
         return words
+
+    @property
+    def socket(self) -> tuple[str, int] | None:
+        """The port that a server has for itself."""
+        return (self.proto or "tcp", self.port) if self.run in SERVERS else None
 
 
 @dataclass(frozen=True)
@@ -144,7 +161,7 @@ class Client:
     workload: str
     addr: str  # ip:port
     proto: str
-    bytes: int = 40
+    bytes: int = 40  # of a message; http: of the page
     think_ms: tuple[float, float] = (100, 500)
     arrival: str = "open"
     requests: int = 100  # 0: until the window ends
@@ -237,7 +254,9 @@ def load(path: Path) -> Scenario:
 
     by_name = {g.name: g for g in guests}
     clients = [
-        _client(source, ("client", i), entry, by_name) for i, entry in enumerate(data.get("client", []))
+        one
+        for i, entry in enumerate(data.get("client", []))
+        for one in _clients(source, ("client", i), entry, by_name)
     ]
     _unique(source, "client", data.get("client", []))
 
@@ -275,11 +294,6 @@ def _guests(
 ) -> list[Guest]:
     """One [[guest]] table, which may stand for several guests."""
     _check_pin(source, where, entry, pcpus)
-    count = entry.get("count", 1)
-    if count > 1 and "{n}" not in entry["name"]:
-        raise source.error(
-            where + ("name",), 'with count the name needs {n}, the number of the copy, as in "h{n}"'
-        )
 
     disks = tuple(Disk(**d) for d in entry.get("disk", []))
     for number, disk in enumerate(disks):
@@ -308,10 +322,10 @@ def _guests(
                 where + ("workload", number, "name"),
                 f"'{workload.name}' begins like what a guest says itself: {', '.join(RESERVED)}",
             )
-        if workload.port in [w.port for w in workloads if w.run == "echo" and w.proto == workload.proto]:
+        if workload.socket and workload.socket in [w.socket for w in workloads]:
             raise source.error(
                 where + ("workload", number, "port"),
-                f"{workload.proto} port {workload.port} is taken by another workload",
+                f"{' port '.join(map(str, workload.socket))} is taken by another workload",
             )
         if workload.start_s >= duration:
             raise source.error(
@@ -322,26 +336,43 @@ def _guests(
     own = {k: v for k, v in entry.items() if k not in ("name", "count", "disk", "workload")}
     return [
         Guest(
-            name=entry["name"].replace("{n}", str(n)),
+            name=name,
             index=before + n,
             disks=disks,
             workloads=tuple(workloads),
             **own,
         )
-        for n in range(1, count + 1)
+        for n, name in enumerate(_copies(source, where, entry, "h"), 1)
     ]
+
+
+def _copies(source: Source, where: tuple, entry: dict, letter: str) -> list[str]:
+    """The names of what one table stands for."""
+    count = entry.get("count", 1)
+    if count > 1 and "{n}" not in entry["name"]:
+        raise source.error(
+            where + ("name",), f'with count the name needs {{n}}, the number of the copy, as in "{letter}{{n}}"'
+        )
+    return [entry["name"].replace("{n}", str(n)) for n in range(1, count + 1)]
 
 
 def _workload(source: Source, where: tuple, item: dict, guest: dict, disks: tuple[Disk, ...]) -> Workload:
     run = item["run"]
     filled = {"name": run, **item}
+    if run in SERVERS and not guest.get("vif"):
+        what = "an echo server" if run == "echo" else "a web server"
+        raise source.error(where, f"{what} needs a network interface: the guest has no 'vif = true'")
     match run:
         case "echo":
-            if not guest.get("vif"):
-                raise source.error(
-                    where, "an echo server needs a network interface: the guest has no 'vif = true'"
-                )
             filled = {"proto": "udp", "port": 7, "work_us": 0, **filled}
+            if filled.get("serve") == "fork" and filled["proto"] != "udp":
+                raise source.error(where + ("serve",), "a server that forks for each message is one of UDP")
+        case "httpd" | "page":
+            filled = {"port": 80, "bytes": 2048, **filled}
+        case "player":
+            filled = {"period_us": 20000, "work_us": 200, **filled}
+            if filled["work_us"] >= filled["period_us"]:
+                raise source.error(where, "the work for a frame takes no less time than there is from frame to frame")
         case "storm":
             filled = {"seed": 1, **filled}
         case "hog":
@@ -370,19 +401,18 @@ def _workload(source: Source, where: tuple, item: dict, guest: dict, disks: tupl
     return Workload(**filled)
 
 
-def _client(source: Source, where: tuple, entry: dict, guests: dict[str, Guest]) -> Client:
+def _clients(source: Source, where: tuple, entry: dict, guests: dict[str, Guest]) -> list[Client]:
+    """One [[client]] table, which may stand for several clients."""
     guest = guests.get(entry["guest"])
     if guest is None:
         raise source.error(
             where + ("guest",), f"there is no guest '{entry['guest']}'; there are {', '.join(guests)}"
         )
-    servers = {w.name: w for w in guest.workloads if w.run == "echo"}
-    wanted = entry.get("workload", "echo")
+    servers = {w.name: w for w in guest.workloads if w.run in SERVERS}
+    wanted = entry.get("workload") or (next(iter(servers)) if len(servers) == 1 else "echo")
     if wanted not in servers:
         have = f"it has {', '.join(servers)}" if servers else "it has none"
-        raise source.error(
-            where + ("workload",), f"guest '{guest.name}' has no echo server '{wanted}'; {have}"
-        )
+        raise source.error(where + ("workload",), f"guest '{guest.name}' has no server '{wanted}'; {have}")
     low, high = entry.get("think_ms", Client.think_ms)
     if low > high:
         raise source.error(where + ("think_ms",), f"the shorter time comes first: [{high:g}, {low:g}]")
@@ -392,19 +422,28 @@ def _client(source: Source, where: tuple, entry: dict, guests: dict[str, Guest])
             'an open arrival needs time between requests: without it, say arrival = "closed"',
         )
     server = servers[wanted]
-    if server.proto == "tcp" and entry.get("bytes", Client.bytes) != Client.bytes:
+    proto = SERVERS[server.run] or server.proto
+    if proto == "http" and "bytes" in entry:
+        raise source.error(where + ("bytes",), "a web server has a page, and its size")
+    if proto == "tcp" and entry.get("bytes", Client.bytes) != Client.bytes:
         raise source.error(
             where + ("bytes",), f"echo cuts TCP's stream into messages of {Client.bytes} bytes"
         )
-    rest = {k: v for k, v in entry.items() if k not in ("guest", "workload", "port", "think_ms")}
-    return Client(
-        guest=guest.name,
-        workload=wanted,
-        addr=f"{guest.ip}:{entry.get('port', server.port)}",
-        proto=server.proto,
-        think_ms=(low, high),
-        **rest,
-    )
+    own = ("name", "count", "guest", "workload", "port", "bytes", "think_ms")
+    rest = {k: v for k, v in entry.items() if k not in own}
+    return [
+        Client(
+            name=name,
+            guest=guest.name,
+            workload=wanted,
+            addr=f"{guest.ip}:{entry.get('port', server.port)}",
+            proto=proto,
+            bytes=server.bytes if proto == "http" else entry.get("bytes", Client.bytes),
+            think_ms=(low, high),
+            **rest,
+        )
+        for name in _copies(source, where, entry, "c")
+    ]
 
 
 def _check_pin(source: Source, where: tuple, entry: dict, pcpus: int) -> None:

@@ -43,7 +43,8 @@ def share_error(run: dict) -> str:
 def probes(run: dict) -> list[tuple[str, dict, dict | None]]:
     """Everything in a run that has a latency: (name, whole, learned)."""
     rows = [(c["name"], c["whole"], c["learned"]) for c in run["clients"]]
-    return rows + [(f"{d['guest']}.{d['workload']}", d["latency"], None) for d in run["disks"]]
+    rows += [(f"{d['guest']}.{d['workload']}", d["latency"], None) for d in run["disks"]]
+    return rows + [(f"{p['guest']}.{p['workload']}", p["lateness"], None) for p in run.get("players", [])]
 
 
 def by_scenario(runs: list[dict]) -> dict[str, list[dict]]:
