@@ -72,7 +72,15 @@ def write_raw(rundir: Path, scenario, policy, *, seed=1, latency_ms=1.0, schedul
                         took = int(rng.lognormvariate(0, 0.5) * latency_ms * MS)
                         lines.append(f"{at}\t{at + took}\t{4096 * rng.randrange(64)}")
                         at += took + 20 * MS
-                case "echo":
+                case "httpd":
+                    continue
+                case "player":
+                    lines.append("# due_ns\tawake_ns\tready_ns")
+                    for i in range(-50, scenario.duration_s * 50 + 50):
+                        due = START + i * 20 * MS
+                        took = int(rng.lognormvariate(0, 0.5) * latency_ms * MS)
+                        lines.append(f"{due}\t{due + took}\t{due + took + MS // 5}")
+                case "echo" | "page":
                     lines.append("# recv_ns\treply_ns\tbytes")
                     for i in range(20):
                         lines.append(f"{START + i * 100 * MS}\t{START + i * 100 * MS + 5_000 + i}\t40")

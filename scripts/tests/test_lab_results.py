@@ -7,7 +7,7 @@ import json
 import jsonschema
 import pytest
 
-from lab import policy, raw, results, scenario, stats
+from lab import policy, raw, results, runs, scenario, stats, tables
 from lab.errors import LabError
 from lab.paths import SCHEMAS
 from lab_fixture import MS, START, write_raw
@@ -151,6 +151,35 @@ def test_reads_outside_the_window_do_not_count(tmp_path):
     (tmp_path / "raw" / "d1.blkread.tsv").write_text("# submit_ns\tdone_ns\toffset\n" + "".join(f"{a}\t{b}\t0\n" for a, b in rows))
     disk = results.collect(tmp_path, one, TAVS, 1)["disks"][0]
     assert (disk["latency"]["n"], disk["latency"]["max_ns"], disk["reads_per_s"]) == (3, 9, 0.1)
+
+
+def test_a_web_server_that_has_no_log_is_not_missed(tmp_path):
+    run = collected(tmp_path, "http")
+    assert not (tmp_path / "raw" / "d1.httpd.tsv").exists()
+    assert run["servers"] == [] and run["clients"][0]["proto"] == "http"
+
+
+def test_frames_are_late_by_when_they_are_ready(tmp_path):
+    one = scenario.find("player")
+    write_raw(tmp_path, one, TAVS)
+    end = START + one.duration_s * 1000 * MS
+    took = [(START - 1, 99 * MS), (START, 21 * MS), (START + MS, 20 * MS), (end - 1, 300 * MS), (end, MS)]
+    rows = "".join(f"{due}\t{due + 1}\t{due + ns}\n" for due, ns in took)
+    (tmp_path / "raw" / "d1.player.tsv").write_text("# due_ns\tawake_ns\tready_ns\n" + rows)
+    run = results.collect(tmp_path, one, TAVS, 1)
+    (player,) = run["players"]
+    assert (player["guest"], player["workload"], player["period_us"], player["late"]) == ("d1", "player", 20_000, 2)
+    assert player["lateness"]["n"] == 3 and player["lateness"]["max_ns"] == 300 * MS
+    assert tables.probes(run) == [("d1.player", player["lateness"], None)]
+    assert runs.Found(run, tmp_path).samples() == {"d1.player": [(1, 21 * MS), (2, 20 * MS), (3, 300 * MS)]}
+
+
+def test_results_from_before_there_were_players_are_read(tmp_path):
+    run = collected(tmp_path)
+    del run["players"]
+    results.save(tmp_path / "r.json", [run])
+    (loaded,) = results.load(tmp_path / "r.json")
+    assert len(tables.probes(loaded)) == 1 and list(runs.Found(loaded, tmp_path).samples()) == ["c1"]
 
 
 def test_context_switches_are_differences(tmp_path):

@@ -76,7 +76,7 @@ CASES = {
     "empty seeds": ("seeds = []\n" + GOOD, "case.toml:1: seeds: must have at least 1 item, not 0"),
     "same seed": ("seeds = [1, 1]\n" + GOOD, "case.toml:1: seeds: the same value stands there twice"),
     "workload kind": (GOOD.replace('run = "hog"', 'run = "hogg"'),
-                      "case.toml:17: guest[2].workload[1].run: must be one of echo, hog, blkread, storm, evader, crowd, pingpong, loopback, not \"hogg\"; did you mean 'hog'?"),
+                      "case.toml:17: guest[2].workload[1].run: must be one of echo, httpd, page, player, hog, blkread, storm, evader, crowd, pingpong, loopback, not \"hogg\"; did you mean 'hog'?"),
     "key of another kind": (GOOD.replace('run = "hog"', 'run = "hog"\nport = 7'),
                             "case.toml:18: guest[2].workload[1].port: unknown key here"),
     "late": (GOOD.replace('run = "hog"', 'run = "hog"\nstart_s = 10'),
@@ -115,7 +115,26 @@ CASES = {
     "no such guest": (GOOD.replace('guest = "d1"', 'guest = "d9"'),
                       "case.toml:20: client[1].guest: there is no guest 'd9'; there are d1, h1, h2"),
     "no server": (GOOD.replace('guest = "d1"', 'guest = "h1"'),
-                  "case.toml:18: client[1].workload: guest 'h1' has no echo server 'echo'; it has none"),
+                  "case.toml:18: client[1].workload: guest 'h1' has no server 'echo'; it has none"),
+    "which server": (GOOD.replace('run = "blkread"', 'run = "page"') + 'workload = "web"\n',
+                     "case.toml:21: client[1].workload: guest 'd1' has no server 'web'; it has echo, page"),
+    "web server without an interface": (
+        GOOD.replace("vif = true\n", "").replace('run = "echo"', 'run = "httpd"'),
+        "case.toml:8: guest[1].workload[1]: a web server needs a network interface: the guest has no 'vif = true'"),
+    "port of a web server twice": (
+        GOOD.replace('run = "echo"', 'run = "httpd"\nport = 7').replace(
+            'run = "blkread"', 'run = "echo"\nproto = "tcp"'),
+        "case.toml:12: guest[1].workload[2].port: tcp port 7 is taken by another workload"),
+    "bytes of a web client": (GOOD.replace('run = "echo"', 'run = "page"') + "bytes = 100\n",
+                              "case.toml:21: client[1].bytes: a web server has a page, and its size"),
+    "fork for TCP": (GOOD.replace('run = "echo"', 'run = "echo"\nproto = "tcp"\nserve = "fork"'),
+                     "case.toml:12: guest[1].workload[1].serve: a server that forks for each message is one of UDP"),
+    "a frame that never ends": (
+        GOOD.replace('run = "hog"', 'run = "player"\nwork_us = 20000'),
+        "case.toml:16: guest[2].workload[1]: the work for a frame takes no less time than there is from frame to frame"),
+    "count of clients without n": (
+        GOOD + "count = 2\n",
+        'case.toml:19: client[1].name: with count the name needs {n}, the number of the copy, as in "c{n}"'),
     "think backwards": (GOOD + "think_ms = [5, 1]\n", "case.toml:21: client[1].think_ms: the shorter time comes first: [1, 5]"),
     "long TCP message": (GOOD.replace('run = "echo"', 'run = "echo"\nproto = "tcp"') + "bytes = 100\n",
                          "case.toml:22: client[1].bytes: echo cuts TCP's stream into messages of 40 bytes"),
@@ -218,6 +237,42 @@ def test_programs_get_what_they_take():
     assert scenario.find("mixed").clients[0].option(1) == (
         "name=c1,proto=udp,addr=10.0.0.11:7,bytes=40,think-us=100000-500000,arrival=open,requests=100,"
         "timeout-ms=3000,seed=848220875,start-ms=0")
+
+
+def test_a_server_by_any_name_is_found_if_it_is_the_only_one(tmp_path):
+    one = load(tmp_path, GOOD.replace('run = "echo"', 'run = "page"\nname = "web"\nwork_us = 5'))
+    (client,) = one.clients
+    assert (client.workload, client.proto, client.addr, client.bytes) == ("web", "http", "10.0.0.11:80", 2048)
+    assert "proto=http,addr=10.0.0.11:80,bytes=2048," in client.option(1)
+    assert one.guest("d1").workload("web").arguments(1) == ["--port", "80", "--bytes", "2048", "--work-us", "5"]
+
+
+def test_servers_of_udp_and_the_web_may_share_a_port(tmp_path):
+    one = load(tmp_path, GOOD.replace('run = "blkread"', 'run = "page"\nport = 7') + 'workload = "page"\n')
+    assert [w.socket for w in one.guest("d1").workloads] == [("udp", 7), ("tcp", 7)]
+    assert one.clients[0].proto == "http"
+
+
+def test_a_table_stands_for_several_clients():
+    clients = scenario.find("http-ten").clients
+    assert [c.name for c in clients] == [f"c{n}" for n in range(1, 11)]
+    assert len({c.option(1).split("seed=")[1] for c in clients}) == 10
+
+
+def test_shapes_of_servers_and_what_they_ask_for():
+    threads = scenario.find("threads").guest("d1")
+    assert threads.workload("echo").arguments(1)[-2:] == ["--hogs", "1"] and threads.wants == 1.0
+    fork = scenario.find("fork-echo").guest("d1")
+    assert fork.workload("echo").arguments(1)[-2:] == ["--serve", "fork"] and fork.wants == 1.0
+    player = scenario.find("player").guest("d1").workload("player")
+    assert player.arguments(1) == ["--period-us", "20000", "--work-us", "200"] and player.duty == 0
+
+
+@pytest.mark.parametrize("name", ["http", "http-one", "http-ten", "fork-echo", "threads", "player"])
+def test_alone_is_the_same_without_the_others(name):
+    crowded, alone = scenario.find(name), scenario.find(f"{name}-alone")
+    assert (crowded.guests[0],) == alone.guests
+    assert (crowded.clients, crowded.duration_s) == (alone.clients, alone.duration_s)
 
 
 def test_seeds_differ_between_runs_and_programs():
