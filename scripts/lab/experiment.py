@@ -217,7 +217,7 @@ class Results:
         return [wait for name in run.guests if fnmatchcase(name, pattern) for wait in episode.waits(run, name)]
 
     def latencies(self, found: runs.Found, pattern: str, skip: int | None) -> list[int | None]:
-        """Those of all clients and readers that fit, without the first `skip` of each client."""
+        """Those of all clients, readers and players that fit, without the first `skip` of each client."""
         skip = _learning_requests(found) if skip is None else skip
         clients = {c["name"] for c in found.run["clients"]}
         return [
@@ -316,6 +316,14 @@ def _against(target, measured, found) -> float:
     """These clients' latency over that of the others in the same run."""
     others = figure(measured.latencies(found, target.other, target.skip), target.figure)
     return _latency(target, measured, found) / others
+
+
+def _late(target, measured, found) -> float:
+    """How many took longer than `slow_ms`; one that was lost did."""
+    values = measured.latencies(found, target.client, target.skip)
+    if not values:
+        raise LabError("there was no request, read or frame")
+    return float(sum(v is None or v > target.slow_ms * 1e6 for v in values))
 
 
 def _learning(target, measured, found) -> float:
@@ -486,8 +494,9 @@ def _hooks(target, measured, found) -> float:
 
 
 _MEASURES = {
-    "latency": _latency, "ratio": _ratio, "slowdown": _slowdown, "against": _against, "learning": _learning,
-    "share": _share, "complete": _complete, "work": _work, "boosted": _boosted, "refused": _refused, "cost": _cost,
+    "latency": _latency, "ratio": _ratio, "slowdown": _slowdown, "against": _against, "late": _late,
+    "learning": _learning, "share": _share, "complete": _complete, "work": _work, "boosted": _boosted,
+    "refused": _refused, "cost": _cost,
     "hooks": _hooks, "rounds": _rounds, "hit": _hit, "boosts": _boosts, "wait": _wait,
 }  # fmt: skip
 

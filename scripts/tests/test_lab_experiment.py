@@ -209,6 +209,24 @@ def test_some_clients_against_others(tmp_path):
     assert value("against", one, scenario_name="table1", client="c-m*", other="c-m*") == 1
 
 
+def test_lateness_of_frames_is_a_latency_and_the_late_ones_are_counted(tmp_path):
+    one = found(tmp_path, "player", latency_ms=8)
+    (player,) = one.run["players"]
+    assert player["lateness"]["n"] == 3000 and player["late"] > 0
+    assert value("late", one, scenario_name="player", slow_ms=20) == player["late"]
+    for figure in ("mean", "p99", "max"):
+        assert value("latency", one, scenario_name="player", figure=figure) == pytest.approx(
+            player["lateness"][f"{figure}_ns"] / 1e6)
+
+
+def test_a_lost_request_is_late_and_what_was_learned_from_is_not(tmp_path):
+    one = found(tmp_path, lost=(5, 50, 60))
+    assert value("late", one, slow_ms=1e6) == 2
+    assert value("late", one, slow_ms=1e6, skip=0) == 3
+    verdict = experiment.judge(target("late", client="nobody"), experiment.Results([one]))
+    assert (verdict.values, verdict.problem) == ({}, "seed 1: there was no request, read or frame")
+
+
 def test_learning_ends_with_the_last_slow_request(tmp_path):
     one = found(tmp_path)
     measured = experiment.Results([one])
