@@ -13,10 +13,10 @@
  * in pieces, and are answered when complete. A connection whose peer does not
  * read its replies is dropped rather than waited for.
  *
- * Two more shapes of server (UDP). With --serve fork a new process answers each
- * message, so that the task which answers is never one that was seen before.
- * With --hogs there are threads that compute in the same process, so that the
- * task which answers cannot be told by its address space from those that do not.
+ * Two more shapes of server. With --serve fork a new process answers each UDP
+ * message: the task that answers was never seen before. With --hogs threads of
+ * the same process compute meanwhile: the thread that answers cannot be told
+ * from them by its address space.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
