@@ -22,7 +22,7 @@ PLOTS = {
     "shares": (
         "CPU share",
         "CPU time of each domain over the window, from Xen's own accounting. The black line is what the "
-        "domain is entitled to: its weighted max-min fair share of what dom0 leaves.",
+        "domain is entitled to: its weighted max-min fair share, dom0 being one of the domains.",
     ),
     "throughput": (
         "Throughput",
@@ -84,10 +84,11 @@ Requests without a reply in time are lost: they have no latency, and are counted
 <dt>p50, p90, p99, p99.9</dt><dd>Nearest rank: the smallest sample such that so many of all samples are no larger. Always a
 sample that was seen. With 100 samples p99.9 is the maximum.</dd>
 <dt>after learning</dt><dd>The same without the first requests of each client, as many as the scenario says.</dd>
-<dt>entitled</dt><dd>dom0 has what it used. The rest is divided by weight among the domains that want it; none gets more than
+<dt>entitled</dt><dd>CPU time is divided by weight among the domains that want it, dom0 being one of them; none gets more than
 it wants, than its cap, or than a pCPU for each vCPU. A domain wants what its programs would use if alone; one without hogs
 wants what it used.</dd>
-<dt>share error</dt><dd>(CPU time − entitled) / entitled. The table shows the worst of the domains that want CPU.</dd>
+<dt>share error</dt><dd>(CPU time − entitled) / entitled. The table shows the worst. A domain without hogs has an error only if
+it took more than its share.</dd>
 </dl>
 """
 
@@ -277,7 +278,7 @@ def _shares_table(some, look) -> str:
                 continue
             error = (
                 ""
-                if d["type"] == "dom0" or d["error_ppm"] is None
+                if d["error_ppm"] is None or (d["wants_ppm"] is None and not d["error_ppm"])
                 else f'<br><span class="soft">{percent(d["error_ppm"])}</span>'
             )
             cells += f"<td>{d['cpu_ns'] / 1e9:.3f}{error}</td>"
@@ -303,7 +304,7 @@ def _work_table(some, look) -> str:
         a_second = f"{switches * 1e9 / window:,.0f}" if switches is not None and window else "-"
         rows += f'<tr><td class="name">{_swatch(look, run["policy"]["name"])}{escape(_policy_seed(run, some))}</td><td>{total}</td><td>{reads}</td><td>{late}</td><td>{a_second}</td></tr>'
     return (
-        '<div class="wide"><table><caption>cost and work: sums over all guests, each second of the window; a frame is late by more than a period</caption><tr>'
+        '<div class="wide"><table><caption>cost and work: sums over all domains, each second of the window; a frame is late by more than a period</caption><tr>'
         f'<th class="name">policy</th><th>hog units</th><th>disk reads</th><th>late frames</th><th>context switches</th></tr>{rows}</table></div>'
     )
 

@@ -15,7 +15,7 @@ from .errors import LabError
 from .fairness import Claim, entitlements
 from .paths import ROOT, SCHEMAS, shown
 from .policy import Policy
-from .scenario import BUSY, Guest, Scenario, pcpu_set
+from .scenario import BUSY, Dom0, Guest, Scenario, pcpu_set
 
 FORMAT = "xen-tavs lab results"
 VERSION = 1
@@ -164,34 +164,25 @@ def _domains(scenario: Scenario, wire: raw.Wire, domids: dict[str, int], warning
         else:
             warnings.append(f"no CPU time of {name}: it was not there at both ends of the window")
 
-    claims = []
-    for name, cpu in used.items():
-        if name == "dom0":
-            claims.append(
-                Claim(
-                    "dom0", scenario.dom0.weight, cpu, pcpu_set(scenario.dom0.pin, scenario.pcpus), first=True
-                )
-            )
-            continue
-        guest = scenario.guest(name)
-        claims.append(
-            Claim(name, guest.weight, _limit(guest, cpu, window), pcpu_set(guest.pin, scenario.pcpus))
-        )
+    domains = {name: scenario.dom0 if name == "dom0" else scenario.guest(name) for name in used}
+    claims = [
+        Claim(name, one.weight, _limit(one, used[name], window), pcpu_set(one.pin, scenario.pcpus))
+        for name, one in domains.items()
+    ]
     entitled = entitlements(claims, window)
 
     rows = []
     for name, cpu in used.items():
-        guest = None if name == "dom0" else scenario.guest(name)
-        wants = guest.wants if guest else None
+        one = domains[name]
         rows.append(
             {
                 "name": name,
                 "domid": domids[name],
-                "type": guest.type if guest else "dom0",
-                "vcpus": (guest or scenario.dom0).vcpus,
-                "weight": (guest or scenario.dom0).weight,
-                "cap": guest.cap if guest else 0,
-                "wants_ppm": None if wants is None else round(wants * 1_000_000),
+                "type": one.type,
+                "vcpus": one.vcpus,
+                "weight": one.weight,
+                "cap": one.cap,
+                "wants_ppm": None if one.wants is None else round(one.wants * 1_000_000),
                 "cpu_ns": cpu,
                 "share_ppm": _ppm(cpu, window * len(everything)),
                 "entitled_ns": entitled[name],
@@ -202,11 +193,13 @@ def _domains(scenario: Scenario, wire: raw.Wire, domids: dict[str, int], warning
     return rows
 
 
-def _limit(guest: Guest, used: int, window: int) -> int:
-    """The most that a guest is entitled to, in nanoseconds."""
-    limit = used if guest.wants is None else int(Fraction(str(guest.wants)) * window)
-    limit = min(limit, guest.vcpus * window)
-    return min(limit, guest.cap * window // 100) if guest.cap else limit
+def _limit(domain: Guest | Dom0, used: int, window: int) -> int:
+    """The most that a domain is entitled to, in nanoseconds."""
+    limit = used if domain.wants is None else int(Fraction(str(domain.wants)) * window)
+    if isinstance(domain, Dom0):
+        limit = max(limit, used)  # a driver domain's I/O comes on top of what it computes
+    limit = min(limit, domain.vcpus * window)
+    return min(limit, domain.cap * window // 100) if domain.cap else limit
 
 
 def _ppm(part: int, whole: int) -> int:
@@ -315,11 +308,14 @@ def _neutral(text: str, rundir: Path) -> str:
 
 
 def worst_error(run: dict) -> tuple[int, str] | None:
-    """The largest share error of the domains that want CPU, in ppm of their entitlement, with the domain."""
+    """The largest share error, in ppm of the entitlement, with the domain.
+
+    A domain whose wants are not known has an error only if it took more than its share.
+    """
     errors = [
         (d["error_ppm"], d["name"])
         for d in run["domains"]
-        if d["wants_ppm"] is not None and d["error_ppm"] is not None
+        if d["error_ppm"] is not None and (d["wants_ppm"] is not None or d["error_ppm"])
     ]
     return max(errors, key=lambda e: abs(e[0]), default=None)
 

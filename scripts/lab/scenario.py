@@ -10,6 +10,7 @@ import hashlib
 import re
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 from . import toml_input
 from .errors import InputError
@@ -139,8 +140,7 @@ class Guest:
         """pCPUs that the guest would use if it were alone; None: unknown, it uses what I/O makes it use."""
         if self.demand is not None:
             return min(self.demand, float(self.vcpus))
-        total = sum(w.duty for w in self.workloads)
-        return min(total, float(self.vcpus)) if total else None
+        return _wanted(self)
 
     def workload(self, name: str) -> Workload:
         return next(w for w in self.workloads if w.name == name)
@@ -152,6 +152,15 @@ class Dom0:
     memory_mb: int = 512
     weight: int = 256
     pin: str | None = None
+    workloads: tuple[Workload, ...] = ()
+    name: ClassVar[str] = "dom0"
+    type: ClassVar[str] = "dom0"
+    cap: ClassVar[int] = 0
+
+    @property
+    def wants(self) -> float | None:
+        """pCPUs that its hogs would use if it were alone; None: it uses what I/O makes it use."""
+        return _wanted(self)
 
 
 @dataclass(frozen=True)
@@ -203,6 +212,12 @@ class Scenario:
         return _bare({k: v for k, v in asdict(self).items() if k != "digest"})
 
 
+def _wanted(domain: Guest | Dom0) -> float | None:
+    """pCPUs that a domain's programs ask for by themselves."""
+    total = sum(w.duty for w in domain.workloads)
+    return min(total, float(domain.vcpus)) if total else None
+
+
 def mixed_seed(run_seed: int, name: str, own: int | None = None) -> int:
     """A 31-bit seed of its own for each program of a run, so that two clients never march in step."""
     text = f"{run_seed}/{name}/{'' if own is None else own}"
@@ -244,12 +259,15 @@ def load(path: Path) -> Scenario:
     data = source.data
     pcpus = data.get("pcpus", 1)
 
-    dom0 = data.get("dom0", {})
+    duration = data["duration_s"]
+    dom0 = dict(data.get("dom0", {}))
     _check_pin(source, ("dom0",), dom0, pcpus)
+    dom0["workloads"] = _workloads(source, ("dom0",), {"name": "dom0", **dom0}, (), duration)
+    dom0.pop("workload", None)
 
     guests: list[Guest] = []
     for position, entry in enumerate(data["guest"]):
-        guests += _guests(source, ("guest", position), entry, pcpus, data["duration_s"], len(guests))
+        guests += _guests(source, ("guest", position), entry, pcpus, duration, len(guests))
     _unique(source, "guest", data["guest"])
 
     by_name = {g.name: g for g in guests}
@@ -260,7 +278,6 @@ def load(path: Path) -> Scenario:
     ]
     _unique(source, "client", data.get("client", []))
 
-    duration = data["duration_s"]
     settle = data.get("settle_s", 3)
     if pcpus == 1 and "quantum_us" in data:
         raise source.error(("quantum_us",), "is between several pCPUs: pcpus = 1")
@@ -309,6 +326,23 @@ def _guests(
                 where + ("disk", number, "persistent"), "all disks of a guest have persistent grants, or none"
             )
 
+    own = {k: v for k, v in entry.items() if k not in ("name", "count", "disk", "workload")}
+    return [
+        Guest(
+            name=name,
+            index=before + n,
+            disks=disks,
+            workloads=_workloads(source, where, entry, disks, duration),
+            **own,
+        )
+        for n, name in enumerate(_copies(source, where, entry, "h"), 1)
+    ]
+
+
+def _workloads(
+    source: Source, where: tuple, entry: dict, disks: tuple[Disk, ...], duration: int
+) -> tuple[Workload, ...]:
+    """The programs of one domain."""
     workloads: list[Workload] = []
     for number, item in enumerate(entry.get("workload", [])):
         workload = _workload(source, where + ("workload", number), item, entry, disks)
@@ -332,18 +366,7 @@ def _guests(
                 where + ("workload", number, "start_s"), f"by then the window of {duration} s is over"
             )
         workloads.append(workload)
-
-    own = {k: v for k, v in entry.items() if k not in ("name", "count", "disk", "workload")}
-    return [
-        Guest(
-            name=name,
-            index=before + n,
-            disks=disks,
-            workloads=tuple(workloads),
-            **own,
-        )
-        for n, name in enumerate(_copies(source, where, entry, "h"), 1)
-    ]
+    return tuple(workloads)
 
 
 def _copies(source: Source, where: tuple, entry: dict, letter: str) -> list[str]:

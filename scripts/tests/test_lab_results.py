@@ -78,6 +78,31 @@ def test_shares_and_errors(tmp_path):
     assert results.worst_error(run) == (-333_333, "d1")
 
 
+def test_a_dom0_that_takes_too_much_is_an_error_of_its_own_and_of_who_lost(tmp_path):
+    """Of 35 s and seven domains: each is entitled to 5 s, and d1 has no more than it."""
+    shares = {"dom0": 0.4, **{name: 0.1 for name in ("d1", "h1", "h2", "h3", "h4", "h5")}}
+    run = collected(tmp_path, shares=shares)
+    domains = {d["name"]: d for d in run["domains"]}
+    assert all(d["entitled_ns"] == 5_000_000_000 for d in domains.values())
+    assert domains["dom0"]["wants_ppm"] is None and domains["dom0"]["error_ppm"] == 1_800_000
+    assert domains["h1"]["error_ppm"] == -300_000
+    assert results.worst_error(run) == (1_800_000, "dom0")
+
+
+def test_a_dom0_with_little_to_do_has_no_error(tmp_path):
+    run = collected(tmp_path, shares={"dom0": 0.04, **{name: 0.16 for name in ("d1", "h1", "h2", "h3", "h4", "h5")}})
+    assert [d["error_ppm"] for d in run["domains"]] == [0] * 7
+
+
+def test_a_dom0_that_computes_is_entitled_to_a_share():
+    busy = scenario.Dom0(workloads=(scenario.Workload("hog", "hog"),))
+    assert results._limit(busy, 100, 1000) == 1000
+    sleepy = scenario.Dom0(workloads=(scenario.Workload("hog", "hog", duty_on_us=20, duty_off_us=80),))
+    assert results._limit(sleepy, 100, 1000) == 200         # it was kept from computing
+    assert results._limit(sleepy, 300, 1000) == 300         # I/O comes on top
+    assert results._limit(scenario.Dom0(), 100, 1000) == 100
+
+
 def test_an_interactive_guest_is_entitled_to_what_it_used(tmp_path):
     run = collected(tmp_path, "io", shares={"dom0": 0.02, "d1": 0.03, **{f"h{i}": 0.19 for i in range(1, 6)}})
     domains = {d["name"]: d for d in run["domains"]}

@@ -71,7 +71,17 @@ class TestEntitlement:
         return Claim(name, weight, limit, pcpus)
 
     def dom0(self, used, pcpus=ONE):
-        return Claim("dom0", 256, used, pcpus, first=True)
+        return Claim("dom0", 256, used, pcpus)
+
+    def test_dom0_is_entitled_to_no_more_than_its_share(self):
+        """It took 16.5 s of 30, beside six hogs: a share is a seventh."""
+        given = entitlements([self.dom0(16_500_000_000), *(self.busy(f"h{i}") for i in range(6))], 30 * SECOND)
+        assert set(given.values()) == {round(Fraction(30 * SECOND, 7))}
+
+    def test_dom0_has_a_weight(self):
+        heavy = Claim("dom0", 512, 16 * SECOND, ONE)
+        given = entitlements([heavy, *(self.busy(f"h{i}") for i in range(6))], 32 * SECOND)
+        assert given["dom0"] == 8 * SECOND and given["h0"] == 4 * SECOND
 
     def test_equal_hogs_share_what_dom0_leaves(self):
         given = entitlements([self.dom0(6 * SECOND // 10), *(self.busy(f"h{i}") for i in range(6))], 30 * SECOND)
@@ -120,14 +130,13 @@ class TestEntitlement:
         rng = random.Random(11)
         for _ in range(200):
             window = 1_000_000
-            first = rng.randrange(window // 2)
             claims = [Claim(f"g{i}", rng.randrange(1, 9), rng.randrange(1, window), ONE) for i in range(rng.randrange(1, 8))]
-            left, weights, expected = Fraction(window - first), sum(c.weight for c in claims), {}
+            left, weights, expected = Fraction(window), sum(c.weight for c in claims), {}
             for claim in sorted(claims, key=lambda c: Fraction(c.limit_ns, c.weight)):
                 expected[claim.name] = min(Fraction(claim.limit_ns), left * claim.weight / weights)
                 left -= expected[claim.name]
                 weights -= claim.weight
-            given = entitlements([self.dom0(first), *claims], window)
+            given = entitlements(claims, window)
             assert {n: given[n] for n in expected} == {n: round(v) for n, v in expected.items()}
 
     def test_never_more_than_there_is(self):
