@@ -51,10 +51,12 @@ def dom0_image(
     programs = ["wire", "bar", *(["tracer"] if trace_kb else [])]
     if "fuzz" in " ".join((*policy.commands, *policy.before, *policy.after)).split():
         programs.append("fuzz")
+    programs += sorted({workload.run for workload in scenario.dom0.workloads})
     for workload in programs:
         archive.add_file(f"lab/bin/{workload}", artifacts.workload(workload), 0o755)
 
     archive.add_text("lab/env", _environment(scenario, policy, mode))
+    archive.add_text("lab/workloads", _workload_lines(scenario.dom0, seed))
     archive.add_text("lab/policy", _policy_commands(scenario, policy))
     archive.add_text("lab/measure", _measure_script(scenario, policy, seed, mode, trace_kb))
     archive.add_text("lab/before", "".join(f"{line}\n" for line in policy.before))
@@ -131,7 +133,7 @@ def _measure_script(scenario: Scenario, policy: Policy, seed: int, mode: str, tr
 
 
 def workload_command(workload: Workload, seed: int) -> str:
-    """The command that a guest runs, without its log."""
+    """The command that a guest, or dom0, runs, without its log."""
     return shlex.join([f"/lab/bin/{workload.run}", *workload.arguments(seed)])
 
 
@@ -162,7 +164,9 @@ def _policy_commands(scenario: Scenario, policy: Policy) -> str:
 
 
 def _banner(scenario: Scenario, policy: Policy) -> str:
-    guests = "\n".join(
+    guests = "".join(f"  dom0          computes too: {workload_command(w, 1).removeprefix('/lab/bin/')}\n"
+                     for w in scenario.dom0.workloads)
+    guests += "\n".join(
         f"  {guest.name:8} {guest.type:4} {guest.ip if guest.vif else '-':12} "
         + ", ".join(workload_command(workload, 1).removeprefix("/lab/bin/")
                     for workload in guest.workloads)
@@ -251,10 +255,14 @@ def _guest_layer(guest: Guest, seed: int) -> bytes:
         "BLKFRONT": "" if persistent else "feature_persistent=0",
     }
     archive.add_text("lab/conf", "".join(f"{k}={shlex.quote(v)}\n" for k, v in conf.items()))
-    archive.add_text("lab/workloads", "".join(
-        f"{workload.name} {workload.start_s:g} {workload_command(workload, seed)}\n"
-        for workload in guest.workloads))
+    archive.add_text("lab/workloads", _workload_lines(guest, seed))
     return archive.pack()
+
+
+def _workload_lines(domain: Guest | Dom0, seed: int) -> str:
+    """What the first process of a domain reads: name, seconds that it starts late, command."""
+    return "".join(f"{workload.name} {workload.start_s:g} {workload_command(workload, seed)}\n"
+                   for workload in domain.workloads)
 
 
 def _add_busybox(archive: Archive) -> None:

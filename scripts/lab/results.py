@@ -113,9 +113,9 @@ def collect(
                 raise LabError(f"client '{client['name']}' has no samples: it sent nothing")
     if wire.window:
         run["domains"] = _domains(scenario, wire, domids, run["warnings"])
-        for guest in scenario.guests:
-            for workload in guest.workloads:
-                _workload(run, read, directory, guest, workload, wire.window)
+        for domain in (*scenario.guests, scenario.dom0):
+            for workload in domain.workloads:
+                _workload(run, read, directory, domain, workload, wire.window)
     for name in ("sched_run", "sched_ctx"):
         if name in wire.perfc["start"] and name in wire.perfc["end"]:
             run["context_switches"][name] = wire.perfc["end"][name] - wire.perfc["start"][name]
@@ -207,12 +207,12 @@ def _ppm(part: int, whole: int) -> int:
 
 
 def _workload(
-    run: dict, read: _Reader, directory: Path, guest: Guest, workload, window: tuple[int, int]
+    run: dict, read: _Reader, directory: Path, domain: Guest | Dom0, workload, window: tuple[int, int]
 ) -> None:
-    """Adds what one program of a guest logged to the run."""
+    """Adds what one program of a guest, or of dom0, logged to the run."""
     if workload.run == "httpd":
         return  # it has no log
-    name = f"{guest.name}.{workload.name}"
+    name = f"{domain.name}.{workload.name}"
     start, end = window
     log = read(raw.read_log, directory / f"{name}.tsv", 2 if workload.run in BUSY else 3)
     if log is None:
@@ -223,7 +223,7 @@ def _workload(
             run["warnings"].append(f"{name}: its memory was not locked")
         elif key in TROUBLES and value.strip() != "0":
             run["warnings"].append(f"{name}: {value.strip()} {TROUBLES[key]}")
-    who = {"guest": guest.name, "workload": workload.name}
+    who = {"guest": domain.name, "workload": workload.name}
     match workload.run:
         case kind if kind in BUSY:
             units = _units([row[:2] for row in log.rows], window)

@@ -262,7 +262,7 @@ def load(path: Path) -> Scenario:
     duration = data["duration_s"]
     dom0 = dict(data.get("dom0", {}))
     _check_pin(source, ("dom0",), dom0, pcpus)
-    dom0["workloads"] = _workloads(source, ("dom0",), {"name": "dom0", **dom0}, (), duration)
+    dom0["workloads"] = _workloads(source, ("dom0",), dom0, (), duration)
     dom0.pop("workload", None)
 
     guests: list[Guest] = []
@@ -343,13 +343,14 @@ def _workloads(
     source: Source, where: tuple, entry: dict, disks: tuple[Disk, ...], duration: int
 ) -> tuple[Workload, ...]:
     """The programs of one domain."""
+    owner = "dom0" if where == ("dom0",) else "the guest"
     workloads: list[Workload] = []
     for number, item in enumerate(entry.get("workload", [])):
         workload = _workload(source, where + ("workload", number), item, entry, disks)
         if workload.name in [w.name for w in workloads]:
             raise source.error(
                 where + ("workload", number),
-                f"the guest has a workload '{workload.name}' already: give it a name",
+                f"{owner} has a workload '{workload.name}' already: give it a name",
             )
         if workload.name.startswith(RESERVED):
             raise source.error(

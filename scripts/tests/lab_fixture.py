@@ -51,8 +51,9 @@ def write_raw(rundir: Path, scenario, policy, *, seed=1, latency_ms=1.0, schedul
     (raw / "xl-info.txt").write_text(f"xen_scheduler : {policy.expect}\n")
     (rundir / "serial.log").write_text("Xen 4.20.3\n")
 
-    for guest in scenario.guests:
-        (raw / "console" / f"{guest.name}.log").write_text("up\n")
+    for guest in (*scenario.guests, scenario.dom0):
+        if guest is not scenario.dom0:
+            (raw / "console" / f"{guest.name}.log").write_text("up\n")
         for workload in guest.workloads:
             if f"{guest.name}.{workload.name}" in drop:
                 continue

@@ -146,6 +146,12 @@ CASES = {
     "quantum of one": ("quantum_us = 5\n" + GOOD, "case.toml:1: quantum_us: is between several pCPUs: pcpus = 1"),
     "quantum": ("pcpus = 2\nquantum_us = 0\n" + GOOD, "case.toml:2: quantum_us: must be at least 1, not 0"),
     "pin backwards": (GOOD.replace("vif = true", 'vif = true\npin = "1-0"'), "case.toml:6: guest[1].pin: 1-0 runs backwards"),
+    "dom0 serves nobody": (GOOD + '[[dom0.workload]]\nrun = "echo"\n',
+                           'case.toml:22: dom0.workload[1].run: must be one of hog, not "echo"'),
+    "twice in dom0": (GOOD + '[[dom0.workload]]\nrun = "hog"\n[[dom0.workload]]\nrun = "hog"\n',
+                      "case.toml:23: dom0.workload[2]: dom0 has a workload 'hog' already: give it a name"),
+    "late in dom0": (GOOD + '[[dom0.workload]]\nrun = "hog"\nstart_s = 10\n',
+                     "case.toml:23: dom0.workload[1].start_s: by then the window of 10 s is over"),
     "pin form": (GOOD.replace("vif = true", 'vif = true\npin = "a"'),
                  'case.toml:6: guest[1].pin: "a" does not have the right form (^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$)'),
 }
@@ -342,6 +348,16 @@ def test_dom0_gets_the_weight_that_it_is_entitled_by(tmp_path):
     assert "Domain-0" not in image._policy_commands(load(tmp_path, GOOD), known["credit"])
     with pytest.raises(LabError, match="dom0 has weight 512, but the scheduler rtds knows no weights"):
         image._policy_commands(one, known["rtds"])
+
+
+def test_dom0_computes_if_asked_to(tmp_path):
+    one = load(tmp_path, GOOD + '[dom0]\nweight = 512\n[[dom0.workload]]\nrun = "hog"\n'
+               '[[dom0.workload]]\nrun = "hog"\nname = "naps"\nduty_on_us = 1000\nduty_off_us = 9000\nstart_s = 2\n')
+    assert (one.dom0.weight, one.dom0.wants) == (512, 1.0)
+    assert one.definition()["dom0"]["workloads"][0] == {"run": "hog", "name": "hog", "start_s": 0}
+    assert image._workload_lines(one.dom0, 1) == (
+        "hog 0 /lab/bin/hog\nnaps 2 /lab/bin/hog --duty-on-us 1000 --duty-off-us 9000\n")
+    assert load(tmp_path, GOOD).dom0.wants is None
 
 
 def test_a_workload_that_is_not_built_is_named(tmp_path, monkeypatch):
