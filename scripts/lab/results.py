@@ -15,7 +15,7 @@ from .errors import LabError
 from .fairness import Claim, entitlements
 from .paths import ROOT, SCHEMAS, shown
 from .policy import Policy
-from .scenario import BUSY, Dom0, Guest, Scenario, pcpu_set
+from .scenario import COUNTING, Dom0, Guest, Scenario, pcpu_set
 
 FORMAT = "xen-tavs lab results"
 VERSION = 1
@@ -214,7 +214,7 @@ def _workload(
         return  # it has no log
     name = f"{domain.name}.{workload.name}"
     start, end = window
-    log = read(raw.read_log, directory / f"{name}.tsv", 2 if workload.run in BUSY else 3)
+    log = read(raw.read_log, directory / f"{name}.tsv", 2 if workload.run in COUNTING else 3)
     if log is None:
         return
     for remark in log.remarks:
@@ -225,7 +225,7 @@ def _workload(
             run["warnings"].append(f"{name}: {value.strip()} {TROUBLES[key]}")
     who = {"guest": domain.name, "workload": workload.name}
     match workload.run:
-        case kind if kind in BUSY:
+        case kind if kind in COUNTING:
             units = _units([row[:2] for row in log.rows], window)
             if units is None:
                 run["warnings"].append(f"{name}: its log does not cover the window")

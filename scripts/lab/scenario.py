@@ -18,8 +18,12 @@ from .paths import SCENARIOS
 from .toml_input import Source
 
 NETWORK = "10.0.0"
+DOM0_IP = f"{NETWORK}.1"
+DISCARD = 9  # a port of dom0 that nobody reads
 # Programs that take all the CPU they get, and log how much work they did with it.
 BUSY = ("hog", "storm", "evader", "crowd", "pingpong", "loopback")
+# Programs that log how much they did.
+COUNTING = (*BUSY, "beacon")
 # Programs that answer, and what a client talks to them.  None: what the program's `proto` says.
 SERVERS = {"echo": None, "httpd": "http", "page": "http"}
 # What a guest says itself (guest-tests/guest/init); dom0 goes by how such a line begins.
@@ -43,7 +47,7 @@ class Disk:
 class Workload:
     """One program in a guest.  Keys that its kind does not have are None."""
 
-    run: str  # one of SERVERS, of BUSY, player or blkread
+    run: str  # one of SERVERS, of COUNTING, player or blkread
     name: str
     proto: str | None = None
     port: int | None = None
@@ -63,6 +67,7 @@ class Workload:
     loops: int | None = None
     pages: int | None = None
     order: str | None = None
+    every_us: int | None = None
     start_s: float = 0  # seconds after the others
 
     @property
@@ -97,10 +102,13 @@ class Workload:
             "loops",
             "pages",
             "order",
+            "every_us",
         ):
             value = getattr(self, key)
             if value is not None:
                 words += ["--" + key.replace("_", "-"), str(value)]
+        if self.run == "beacon":
+            words += ["--to", f"{DOM0_IP}:{DISCARD}"]
         if self.run in ("blkread", "storm"):
             words += ["--seed", str(mixed_seed(run_seed, self.name, self.seed))]
         return words
@@ -397,6 +405,12 @@ def _workload(source: Source, where: tuple, item: dict, guest: dict, disks: tupl
             filled = {"period_us": 20000, "work_us": 200, **filled}
             if filled["work_us"] >= filled["period_us"]:
                 raise source.error(where, "the work for a frame takes no less time than there is from frame to frame")
+        case "beacon":
+            if not guest.get("vif"):
+                raise source.error(
+                    where, "a beacon needs a network interface: the guest has no 'vif = true'"
+                )
+            filled = {"every_us": 1000, **filled}
         case "storm":
             filled = {"seed": 1, **filled}
         case "hog":

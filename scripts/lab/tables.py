@@ -62,7 +62,7 @@ def show_runs(console: Console, runs: list[dict], cached: set[tuple] = frozenset
             title=f"{name}: {some[0]['scenario']['title']}",
             title_justify="left",
             title_style="bold",
-            caption="latency in virtual ms; worst CPU share error of the domains that want CPU",
+            caption="latency in virtual ms; worst CPU share error",
             caption_justify="left",
         )
         table.add_column("policy", no_wrap=True)

@@ -6,7 +6,7 @@ import json
 import random
 from pathlib import Path
 
-from lab.scenario import BUSY
+from lab.scenario import COUNTING
 
 START = 1_767_225_700_000_000_000
 MS = 1_000_000
@@ -59,7 +59,7 @@ def write_raw(rundir: Path, scenario, policy, *, seed=1, latency_ms=1.0, schedul
                 continue
             lines = []
             match workload.run:
-                case run if run in BUSY:
+                case run if run in COUNTING:
                     lines.append("# time_ns\tunits")
                     rate = round(shares[guest.name] * 1000)    # units in 100 ms
                     for i in range(-20, scenario.duration_s * 10 + 20):

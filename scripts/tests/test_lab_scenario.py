@@ -76,7 +76,7 @@ CASES = {
     "empty seeds": ("seeds = []\n" + GOOD, "case.toml:1: seeds: must have at least 1 item, not 0"),
     "same seed": ("seeds = [1, 1]\n" + GOOD, "case.toml:1: seeds: the same value stands there twice"),
     "workload kind": (GOOD.replace('run = "hog"', 'run = "hogg"'),
-                      "case.toml:17: guest[2].workload[1].run: must be one of echo, httpd, page, player, hog, blkread, storm, evader, crowd, pingpong, loopback, not \"hogg\"; did you mean 'hog'?"),
+                      "case.toml:17: guest[2].workload[1].run: must be one of echo, httpd, page, player, hog, blkread, storm, evader, crowd, pingpong, loopback, beacon, not \"hogg\"; did you mean 'hog'?"),
     "key of another kind": (GOOD.replace('run = "hog"', 'run = "hog"\nport = 7'),
                             "case.toml:18: guest[2].workload[1].port: unknown key here"),
     "late": (GOOD.replace('run = "hog"', 'run = "hog"\nstart_s = 10'),
@@ -88,6 +88,8 @@ CASES = {
                       "case.toml:14: guest[2].name: the name 'dom0' is taken"),
     "no interface": (GOOD.replace("vif = true\n", ""),
                      "case.toml:8: guest[1].workload[1]: an echo server needs a network interface: the guest has no 'vif = true'"),
+    "beacon without interface": (GOOD.replace('run = "hog"', 'run = "beacon"'),
+                                 "case.toml:16: guest[2].workload[1]: a beacon needs a network interface: the guest has no 'vif = true'"),
     "no disk": (GOOD.replace('[[guest.disk]]\nname = "xvda"\nsize_mb = 1\n', ""),
                 "case.toml:8: guest[1].workload[2]: a block reader needs a disk: the guest has no [[guest.disk]]"),
     "wrong disk": (GOOD.replace('run = "blkread"', 'run = "blkread"\ndev = "/dev/xvdb"'),
@@ -238,6 +240,8 @@ def test_programs_get_what_they_take():
     assert smoke.guest("pv1").workload("echo").arguments(1) == ["--proto", "udp", "--port", "7", "--work-us", "0"]
     words = smoke.guest("pv1").workload("blkread").arguments(1)
     assert words[:2] == ["--work-us", "20000"] and "--dev" in words and words[-2] == "--seed"
+    beacon = scenario.find("busy-dom0-events").guest("e1").workload("beacon")
+    assert beacon.arguments(1) == ["--every-us", "1000", "--to", "10.0.0.1:9"] and beacon.duty == 0
     duty = scenario.find("duty")
     assert duty.guest("s1").workload("hog").arguments(1) == ["--duty-on-us", "9000", "--duty-off-us", "1000"]
     assert scenario.find("mixed").clients[0].option(1) == (

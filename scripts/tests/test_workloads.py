@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "guest-tests" / "workloads"
-PROGRAMS = ("echo", "page", "player", "hog", "blkread", "storm", "evader", "crowd", "pingpong", "loopback",
+PROGRAMS = ("echo", "page", "player", "hog", "blkread", "storm", "evader", "crowd", "pingpong", "loopback", "beacon",
             "bar", "wire")
 MS = 1_000_000
 US = 1_000
@@ -233,6 +233,9 @@ def test_help_teaches_every_option(programs, name):
     ("storm", "--log is missing"),
     ("evader --log L --gap-us 10000", "--gap-us is not shorter than --period-us"),
     ("crowd --log L --groups 51", "'51' is not a number from 1 to 50"),
+    ("beacon --log L", "--to is missing"),
+    ("beacon --log L --to 127.0.0.1", "'127.0.0.1' is not an IPv4 address and a port"),
+    ("beacon --log L --to 127.0.0.1:70000", "'127.0.0.1:70000' is not an IPv4 address and a port"),
     ("bar", "neither put nor get"),
     ("wire --out O", "--duration-ms is missing"),
     ("wire --out O --duration-ms 0", "'0' is not a number from 1"),
@@ -814,6 +817,7 @@ def count(programs, log, name, *options, seconds=1.0) -> Log:
 
 @pytest.mark.parametrize("name, options", [
     ("storm", ["--work-us", 2000]), ("evader", []), ("crowd", ["--groups", 1, "--loops", 800]), ("pingpong", []),
+    ("beacon", ["--to", "127.0.0.1:9"]),
 ])
 def test_what_counts_counts_up(programs, tmp_path, name, options):
     log = count(programs, tmp_path / "log", name, *options)
@@ -859,6 +863,24 @@ def test_the_evader_sleeps_in_each_period(programs, tmp_path):
         ticks = sum(map(int, Path(f"/proc/{process.pid}/stat").read_text().rsplit(") ", 1)[1].split()[11:13]))
     assert ticks / os.sysconf("SC_CLK_TCK") < 0.4
     assert "moves" in Log.read(tmp_path / "log").remarks
+
+
+def test_a_beacon_sends_no_more_than_its_rate(programs, tmp_path):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
+        listener.bind(("127.0.0.1", 0))
+        log = count(programs, tmp_path / "log", "beacon", "--to", f"127.0.0.1:{listener.getsockname()[1]}",
+                    "--every-us", 10_000)
+        listener.setblocking(False)
+        got = 0
+        while True:
+            try:
+                assert listener.recv(100) == b""
+            except BlockingIOError:
+                break
+            got += 1
+    (began, *_), (ended, units, _) = log.rows[0], log.rows[-1]
+    assert got == units and 20 <= units <= (ended - began) / (10 * MS) + 1
+    assert log.remarks["failed_sends"] == 0
 
 
 def test_loopback_says_what_it_lacks_outside_xen(programs, tmp_path):

@@ -102,7 +102,17 @@ def convert(scenario, origin):
         wake = "eevdf" if table.get("kernel", "").startswith("6.12") else "cfs"
         domains.append(" ".join(["domain", name, "tick=4ms", f"irq={irq}us", f"wake={wake}", *options]))
 
+    def hog(work):
+        """What a hog does, all the time or with its duty cycle."""
+        busy, off = work.get("duty_on_us", 0), work.get("duty_off_us", 0)
+        return f"run {busy}us; sleep {off}us" if off else "run 100ms"
+
+    def late(work):
+        return f" start={work['start_s']}s" if work.get("start_s") else ""
+
     domain("dom0", scenario.get("dom0", {}))
+    for i, work in enumerate(scenario.get("dom0", {}).get("workload", [])):
+        tasks.append(f"task dom0 {work.get('name', work['run'])} asid={100 + i}{late(work)} : {hog(work)}")
     for guest in scenario["guest"]:
         persistent = any(disk.get("persistent") for disk in guest.get("disk", []))
         for n in range(1, guest.get("count", 1) + 1):
@@ -110,13 +120,18 @@ def convert(scenario, origin):
             domain(name, guest)
             for i, work in enumerate(guest.get("workload", []), 1):
                 label = work.get("name", work["run"])
-                start = f" start={work['start_s']}s" if work.get("start_s") else ""
+                start = late(work)
                 on = f"task {name}.{(i - 1) % guest.get('vcpus', 1)} {label}"
                 task = f"{on} asid={i}{start} :"
                 match work["run"]:
                     case "hog":
-                        busy, off = work.get("duty_on_us", 0), work.get("duty_off_us", 0)
-                        tasks.append(f"{task} run {busy}us; sleep {off}us" if off else f"{task} run 100ms")
+                        tasks.append(f"{task} {hog(work)}")
+                    case "beacon":
+                        link = f"{name}-{label}"
+                        ring(link, f"{name}.0", "vif")
+                        tasks.append(f"{task} every {work.get('every_us', 1000)}us; run {SEND_US}us; send {link}")
+                        tasks.append(f"task dom0 {link} asid=1 : wait {link}; copyfrom {link}; notify {link}; "
+                                     f"run {SEND_US}us")
                     case "echo":
                         servers[name, label] = (f"{task} wait %s; run {ECHO_US + work.get('work_us', 0)}us; send %s",
                                                 f"{work.get('proto', 'udp')} {work.get('port', 7)}")
@@ -243,7 +258,8 @@ def cmd_convert(args):
 def as_written(definition):
     """A scenario as in a file, from what results.json makes of it: every default filled in, one table a guest."""
     guests = [{**g, "workload": g["workloads"], "disk": g["disks"]} for g in definition["guests"]]
-    return {**definition, "guest": guests, "client": definition["clients"]}
+    dom0 = {**definition["dom0"], "workload": definition["dom0"].get("workloads", [])}
+    return {**definition, "dom0": dom0, "guest": guests, "client": definition["clients"]}
 
 
 def compare(runs):
