@@ -28,6 +28,11 @@ _TOOLSTACK = ("sbin/xl", "sbin/xenstored", "sbin/xenconsoled", "lib/xen/bin/xen-
               "lib/xen/bin/xenconsole", "sbin/xentrace")
 _SHELL_TOOLS = ("bin/xenalyze",)  # only for somebody who sits there
 _REQUIRED = _TOOLSTACK[:6]
+# What else a run needs whose policy types one of these: libxl saves guests by a program of its own.
+_NEEDED_BY = {
+    "lib/xen/bin/libxl-save-helper": ("xl save", "xl restore", "xl migrate"),
+    "sbin/xenhypfs": ("xenhypfs",),
+}
 _PREFIX = "usr"
 BOOT_DELAY_MS = 200
 # How a domain's weight is set under each scheduler that knows weights.
@@ -40,7 +45,7 @@ def dom0_image(
 ) -> bytes:
     """The archive for one run; `mode` is "measure" or "shell"."""
     archive = Archive()
-    _add_system(archive, artifacts, _SHELL_TOOLS if mode == "shell" else ())
+    _add_system(archive, artifacts, _more_tools(policy, mode))
     backends = {disk.backend for guest in scenario.guests for disk in guest.disks}
     _add_modules(archive, kmodules.ModuleTree(artifacts.kernel),
                  (*kmodules.DOM0, *(["null_blk"] if "null" in backends else [])),
@@ -49,7 +54,7 @@ def dom0_image(
     for script in sorted((ROOT / "guest-tests/dom0/hotplug").iterdir()):
         archive.add_file(f"etc/xen/scripts/{script.name}", script, 0o755)
     programs = ["wire", "bar", *(["tracer"] if trace_kb else [])]
-    if "fuzz" in " ".join((*policy.commands, *policy.before, *policy.after)).split():
+    if "fuzz" in _typed(policy).split():
         programs.append("fuzz")
     programs += sorted({workload.run for workload in scenario.dom0.workloads})
     for workload in programs:
@@ -263,6 +268,18 @@ def _workload_lines(domain: Guest | Dom0, seed: int) -> str:
     """What the first process of a domain reads: name, seconds that it starts late, command."""
     return "".join(f"{workload.name} {workload.start_s:g} {workload_command(workload, seed)}\n"
                    for workload in domain.workloads)
+
+
+def _typed(policy: Policy) -> str:
+    """All commands that a policy has dom0 run."""
+    return "\n".join((*policy.commands, *policy.before, *policy.after))
+
+
+def _more_tools(policy: Policy, mode: str) -> list[str]:
+    """Programs of the toolstack that not every run needs: one more changes the run."""
+    if mode == "shell":
+        return [*_SHELL_TOOLS, *_NEEDED_BY]
+    return [program for program, commands in _NEEDED_BY.items() if any(c in _typed(policy) for c in commands)]
 
 
 def _add_busybox(archive: Archive) -> None:

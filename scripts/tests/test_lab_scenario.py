@@ -154,6 +154,7 @@ CASES = {
                       "case.toml:23: dom0.workload[2]: dom0 has a workload 'hog' already: give it a name"),
     "late in dom0": (GOOD + '[[dom0.workload]]\nrun = "hog"\nstart_s = 10\n',
                      "case.toml:23: dom0.workload[1].start_s: by then the window of 10 s is over"),
+    "half a core": ("pcpus = 3\nthreads = 2\n" + GOOD, "case.toml:2: threads: 3 pCPUs are no whole number of cores"),
     "pin form": (GOOD.replace("vif = true", 'vif = true\npin = "a"'),
                  'case.toml:6: guest[1].pin: "a" does not have the right form (^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$)'),
 }
@@ -375,6 +376,13 @@ def test_a_workload_that_is_not_built_is_named(tmp_path, monkeypatch):
         with pytest.raises(LabError, match=f"^the workload {name} is not built: run `make ready`$"):
             image.dom0_image(load(tmp_path, GOOD), policy.load()["credit"], 1, built, "measure")
         (tmp_path / name).touch()
+
+
+def test_what_saves_guests_is_in_dom0_only_where_it_is_needed():
+    saves = policy.parse("saves=sched=tavs; xl save d1 /run/d1", policy.load())
+    assert image._more_tools(saves, "measure") == ["lib/xen/bin/libxl-save-helper"]
+    assert image._more_tools(policy.load()["tavs"], "measure") == []
+    assert "lib/xen/bin/libxl-save-helper" in image._more_tools(policy.load()["tavs"], "shell")
 
 
 def test_another_seed_unpauses_guests_at_other_times(tmp_path):
