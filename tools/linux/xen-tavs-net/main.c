@@ -19,6 +19,7 @@
 #include <xen/xen.h>
 #include <xen/xenbus.h>
 
+#include "tavs.h"
 #include "parse.h"
 #include "ring.h"
 
@@ -27,6 +28,12 @@ struct vif {
 	struct nf_hook_ops hook;
 	struct rcu_head rcu;
 	domid_t domid;
+
+	/*
+	 * The latest SYNs, each where its tag says.  No lock: what a race loses,
+	 * or another SYN displaces, costs the one boost for who accepts.
+	 */
+	u32 syns[TAVS_SYNS];
 };
 
 /* Under RTNL. */
@@ -35,12 +42,22 @@ static LIST_HEAD(vifs);
 static unsigned int deliver(void *priv, struct sk_buff *skb,
 			    const struct nf_hook_state *state)
 {
-	const struct vif *vif = priv;
-	unsigned short port;
-	unsigned char protocol;
+	struct vif *vif = priv;
+	struct tavs_parsed parsed;
+	u32 *syn, was, is;
 
-	if (tavs_parse(skb, &protocol, &port))
-		tavs_ring_record(vif->domid, protocol, port);
+	if (!tavs_parse_packet(skb, &parsed))
+		return NF_ACCEPT;
+
+	syn = &vif->syns[parsed.tag % TAVS_SYNS];
+	was = is = READ_ONCE(*syn);
+
+	if (tavs_is_told(&parsed, &is))
+		tavs_ring_record(vif->domid, parsed.protocol, parsed.port,
+				 parsed.opens ? XEN_TAVS_PACKET_OPENS : 0);
+
+	if (is != was)
+		WRITE_ONCE(*syn, is);
 
 	return NF_ACCEPT;
 }

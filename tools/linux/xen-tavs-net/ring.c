@@ -65,14 +65,15 @@ static bool same(const struct xen_tavs_packet *a,
 		 const struct xen_tavs_packet *b)
 {
 	return a->domid == b->domid && a->protocol == b->protocol &&
-	       a->port == b->port;
+	       a->flags == b->flags && a->port == b->port;
 }
 
-void tavs_ring_record(u16 domid, u8 protocol, u16 port)
+void tavs_ring_record(u16 domid, u8 protocol, u16 port, u8 flags)
 {
 	const struct xen_tavs_packet packet = {
 		.domid = domid,
 		.protocol = protocol,
+		.flags = flags,
 		.port = port,
 	};
 	unsigned long flags;

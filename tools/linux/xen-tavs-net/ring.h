@@ -14,8 +14,8 @@ void tavs_ring_close(void);
 /* Xen lets go of the ring, though packets may go on being recorded. */
 void tavs_ring_withdraw(void);
 
-/* In any context. */
-void tavs_ring_record(u16 domid, u8 protocol, u16 port);
+/* In any context.  `flags`: XEN_TAVS_PACKET_*. */
+void tavs_ring_record(u16 domid, u8 protocol, u16 port, u8 flags);
 
 u32 tavs_ring_recorded(void);
 u32 tavs_ring_lost(void);

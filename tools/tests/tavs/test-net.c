@@ -769,6 +769,82 @@ static void test_tcp(void)
     }
 }
 
+/* Handshakes: which segments are told of, in the order in which they come. */
+static void test_handshakes(void)
+{
+#define SEG4(host, port, flags) ETH4 "\x45\0\0\x28\0\0\0\0\x40\x06\0\0" \
+    "\x0a\0\0" host "\x0a\0\0\2" "\x12" port "\0\7\0\0\0\1\0\0\0\1\x50" flags \
+    "\1\0\0\0\0\0"
+#define SEG6(host, flags) ETH6 "\x60\0\0\0\0\x14\x06\x40" \
+    "\xfe\x80\0\0\0\0\0\0\0\0\0\0\0\0\0" host ADDRESS TCP("\x50", flags)
+    static const struct {
+        const char *name;
+        const char *bytes;
+        int len;
+        bool told, opens;
+    } steps[] = {
+#define S(name, bytes, told, opens) { name, bytes, sizeof(bytes) - 1, told, opens }
+        S("ACK of nothing", SEG4("\1", "\1", "\x10"), false, false),
+        S("SYN", SEG4("\1", "\1", "\x02"), true, true),
+        S("SYN again", SEG4("\1", "\1", "\x02"), true, true),
+        S("ACK of another port", SEG4("\1", "\2", "\x10"), false, false),
+        S("ACK of another host", SEG4("\3", "\1", "\x10"), false, false),
+        S("UDP from there", ETH4 IP("\0\0", "\x11") L4, true, false),
+        S("ACK that completes", SEG4("\1", "\1", "\x10"), true, false),
+        S("ACK behind it", SEG4("\1", "\1", "\x10"), false, false),
+        S("SYN of another", SEG4("\1", "\3", "\xc2"), true, true),
+        S("FIN instead", SEG4("\1", "\3", "\x11"), true, false),
+        S("ACK after that", SEG4("\1", "\3", "\x10"), false, false),
+        S("answer to a SYN", SEG4("\1", "\4", "\x12"), true, false),
+        S("ACK behind the answer", SEG4("\1", "\4", "\x10"), false, false),
+        S("v6 SYN", SEG6("\1", "\x02"), true, true),
+        S("v6 ACK of another", SEG6("\2", "\x10"), false, false),
+        S("v6 ACK", SEG6("\1", "\x10"), true, false),
+        S("v6 ACK again", SEG6("\1", "\x10"), false, false),
+#undef S
+    };
+    unsigned int syns[TAVS_SYNS] = {}, i, used = 0;
+    struct tavs_parsed parsed;
+
+    for ( i = 0; i < sizeof(steps) / sizeof(steps[0]); i++ )
+    {
+        unsigned char *data = malloc(steps[i].len);
+        struct sk_buff skb = { .data = data, .len = steps[i].len };
+        bool known, told;
+
+        memcpy(data, steps[i].bytes, steps[i].len);
+        known = tavs_parse_packet(&skb, &parsed);
+        told = known && tavs_is_told(&parsed, &syns[parsed.tag % TAVS_SYNS]);
+        check(known && told == steps[i].told && parsed.opens == steps[i].opens,
+              "handshakes", "%s: told %d, opens %d", steps[i].name, told,
+              known && parsed.opens);
+        free(data);
+    }
+
+    for ( i = 0; i < TAVS_SYNS; i++ )
+        check(!syns[i], "handshakes", "entry %u is left", i);
+
+    /* Connections of one host fill the table, and a newer one displaces. */
+    for ( i = 0; i < 4 * TAVS_SYNS; i++ )
+    {
+        unsigned char data[] = SEG4("\1", "\1", "\x02");
+        struct sk_buff skb = { .data = data, .len = sizeof(data) - 1 };
+
+        data[34] = i >> 8;
+        data[35] = i;
+        check(tavs_parse_packet(&skb, &parsed) && parsed.tag, "handshakes",
+              "no tag");
+        tavs_is_told(&parsed, &syns[parsed.tag % TAVS_SYNS]);
+        check(syns[parsed.tag % TAVS_SYNS] == parsed.tag, "handshakes",
+              "SYN %u is not remembered", i);
+    }
+    for ( i = 0; i < TAVS_SYNS; i++ )
+        used += !!syns[i];
+    check(used > TAVS_SYNS * 9 / 10, "handshakes", "%u entries in use", used);
+#undef SEG4
+#undef SEG6
+}
+
 int main(int argc, char *argv[])
 {
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
@@ -784,6 +860,7 @@ int main(int argc, char *argv[])
     test_frames();
     test_segments();
     test_tcp();
+    test_handshakes();
     fuzz_ring(iterations);
     fuzz_frames(iterations);
 
