@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.booted, pytest.mark.slow]
 OUT = paths.OUT / "check-abuse"
 MODULE = "xen-tavs-abuse"
 D1, BAD1, BAD2 = 1, 2, 3
-CAP_US = 500            # of a boost
+CAP_US = 1000           # of a boost
 BURST_US = 10_000       # what can be saved before the window
 SLOP_US = 100           # timers are late
 

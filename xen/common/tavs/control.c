@@ -35,12 +35,18 @@ bool __read_mostly tavs_opt_user = true;
 bool __read_mostly tavs_opt_tick = true;
 
 /*
- * The knobs: how they are called at boot, how tools number them
- * (public/sysctl.h, which states the ranges too), and where they are.
+ * The knobs: how they are called at boot, and where they are.  Those that tools
+ * can turn come first, each at its number; public/sysctl.h states their ranges.
+ * The others are for experiments, and stay as they are after boot.
  *
  * Tools write them under knob_lock, which makes of several values one set.
- * Whoever uses them reads them without: see private.h.
+ * Whoever uses them reads them without: see plane.h.
  */
+enum {
+    BURST_US = XEN_SYSCTL_TAVS_KNOBS, POSITIVE, NEGATIVE, THRESHOLD, MIN, MAX,
+    AGE_S, FORGIVE_MS, BORN, TIMER, USER, TICK,
+};
+
 static const struct knob {
     const char *name;
     int32_t min, max;
@@ -54,21 +60,29 @@ static const struct knob {
                                  &(var), sizeof(var), unit }
     KNOB(PBRATIO, "pbratio", tavs_pbratio, 1),
     KNOB(BOOST_CAP_US, "cap-us", tavs_boost_cap, MICROSECS(1)),
-    KNOB(BURST_US, "burst-us", tavs_boost_burst, MICROSECS(1)),
     KNOB(IO_THRESHOLD_US, "iothreshold-us", tavs_params.io_threshold,
          MICROSECS(1)),
-    KNOB(POSITIVE, "positive", tavs_params.positive, 1),
-    KNOB(NEGATIVE, "negative", tavs_params.negative, 1),
-    KNOB(THRESHOLD, "threshold", tavs_params.threshold, 1),
-    KNOB(MIN, "min", tavs_params.min, 1),
-    KNOB(MAX, "max", tavs_params.max, 1),
-    KNOB(AGE_S, "age-s", tavs_params.age, SECONDS(1)),
-    KNOB(FORGIVE_MS, "forgive-ms", tavs_params.forgive, MILLISECS(1)),
     KNOB(WINDOW, "window", tavs_window, 1),
     KNOB(PORTMAP_BITS, "portmap-bits", tavs_portmap_bits, 1),
     KNOB(CORRELATE, "correlate", tavs_correlate, 1),
     KNOB(TRACK, "track", tavs_track, 1),
 #undef KNOB
+#define BOOT(id, name, min, max, var, unit) \
+    [id] = { name, min, max, &(var), sizeof(var), unit }
+    BOOT(BURST_US, "burst-us", 50, 1000000, tavs_boost_burst, MICROSECS(1)),
+    BOOT(POSITIVE, "positive", 1, 1000, tavs_params.positive, 1),
+    BOOT(NEGATIVE, "negative", 0, 1000, tavs_params.negative, 1),
+    BOOT(THRESHOLD, "threshold", 0, 9999, tavs_params.threshold, 1),
+    BOOT(MIN, "min", -10000, 0, tavs_params.min, 1),
+    BOOT(MAX, "max", 1, 10000, tavs_params.max, 1),
+    BOOT(AGE_S, "age-s", 1, 86400, tavs_params.age, SECONDS(1)),
+    BOOT(FORGIVE_MS, "forgive-ms", 0, 1000000, tavs_params.forgive,
+         MILLISECS(1)),
+    BOOT(BORN, "born", 0, 1, tavs_opt_born, 1),
+    BOOT(TIMER, "timer", 0, 1, tavs_opt_timer, 1),
+    BOOT(USER, "user", 0, 1, tavs_opt_user, 1),
+    BOOT(TICK, "tick", 0, 1, tavs_opt_tick, 1),
+#undef BOOT
 };
 
 static DEFINE_SPINLOCK(knob_lock);
@@ -115,16 +129,17 @@ static bool knob_takes(const struct knob *knob, long n)
 /* What knobs have to do with each other; and a hole in a range. */
 static bool knobs_agree(const int32_t *n)
 {
-    return n[XEN_SYSCTL_TAVS_THRESHOLD] < n[XEN_SYSCTL_TAVS_MAX] &&
-           n[XEN_SYSCTL_TAVS_BOOST_CAP_US] <= n[XEN_SYSCTL_TAVS_BURST_US] &&
+    return n[THRESHOLD] < n[MAX] &&
+           n[XEN_SYSCTL_TAVS_BOOST_CAP_US] <= n[BURST_US] &&
            n[XEN_SYSCTL_TAVS_PORTMAP_BITS] != 3;
 }
 
-static void knobs_get(int32_t *n)
+/* The first `nr` of them. */
+static void knobs_get(int32_t *n, unsigned int nr)
 {
     unsigned int i;
 
-    for ( i = 0; i < ARRAY_SIZE(knobs); i++ )
+    for ( i = 0; i < nr; i++ )
         n[i] = knobs[i].name ? knob_get(&knobs[i]) : 0;
 }
 
@@ -134,14 +149,16 @@ int tavs_knobs_set(uint32_t set, const int32_t *n)
     unsigned int i;
     int rc = -EINVAL;
 
-    if ( set >> ARRAY_SIZE(knobs) )
+    BUILD_BUG_ON(XEN_SYSCTL_TAVS_KNOBS > 31);
+
+    if ( set >> XEN_SYSCTL_TAVS_KNOBS )
         return rc;
 
     spin_lock(&knob_lock);
 
-    knobs_get(all);
+    knobs_get(all, ARRAY_SIZE(all));
 
-    for ( i = 0; i < ARRAY_SIZE(knobs); i++ )
+    for ( i = 0; i < XEN_SYSCTL_TAVS_KNOBS; i++ )
     {
         if ( !(set & (1U << i)) )
             continue;
@@ -155,7 +172,7 @@ int tavs_knobs_set(uint32_t set, const int32_t *n)
     if ( !knobs_agree(all) )
         goto out;
 
-    for ( i = 0; i < ARRAY_SIZE(knobs); i++ )
+    for ( i = 0; i < XEN_SYSCTL_TAVS_KNOBS; i++ )
         if ( set & (1U << i) )
             knob_set(&knobs[i], all[i]);
 
@@ -172,13 +189,11 @@ uint32_t tavs_knobs_get(int32_t *n)
     uint32_t known = 0;
     unsigned int i;
 
-    BUILD_BUG_ON(ARRAY_SIZE(knobs) > XEN_SYSCTL_TAVS_KNOBS);
-
     spin_lock(&knob_lock);
-    knobs_get(n);
+    knobs_get(n, XEN_SYSCTL_TAVS_KNOBS);
     spin_unlock(&knob_lock);
 
-    for ( i = 0; i < ARRAY_SIZE(knobs); i++ )
+    for ( i = 0; i < XEN_SYSCTL_TAVS_KNOBS; i++ )
         if ( knobs[i].name )
             known |= 1U << i;
 
@@ -190,40 +205,33 @@ unsigned int __read_mostly tavs_portmap_bits = 2;
 bool __read_mostly tavs_correlate = true;
 unsigned int __read_mostly tavs_window = 3;
 
-/* Set *val if s is `name=<bool>`, or no more than the name. */
-static bool __init parse_switch(const char *s, const char *end,
-                                const char *name, bool *val, int *rc)
-{
-    int on = parse_boolean(name, s, end);
-
-    if ( on == -1 )
-        return false;
-
-    if ( on < 0 )
-    {
-        printk(XENLOG_WARNING "tavs: %s is on or off\n", name);
-        *rc = -EINVAL;
-    }
-    else
-        *val = on;
-
-    return true;
-}
-
-/* Set *val to the number after `name=` at s, if that is what s is. */
+/*
+ * Set *val to the number after `name=` at s, if that is what s is.  Of a switch:
+ * on or off, or no more than its name.
+ */
 static bool __init parse_knob(const char *s, const char *end,
                               const struct knob *knob, int32_t *val, int *rc)
 {
     size_t len = strlen(knob->name);
     const char *num = s + len + 1, *stop;
-    bool negative, on = *val;
+    bool negative;
     long n;
 
     if ( knob->size == sizeof(bool) )
     {
-        if ( !parse_switch(s, end, knob->name, &on, rc) )
+        int on = parse_boolean(knob->name, s, end);
+
+        if ( on == -1 )
             return false;
-        *val = on;
+
+        if ( on < 0 )
+        {
+            printk(XENLOG_WARNING "tavs: %s is on or off\n", knob->name);
+            *rc = -EINVAL;
+        }
+        else
+            *val = on;
+
         return true;
     }
 
@@ -254,7 +262,7 @@ static int __init cf_check parse_tavs(const char *s)
     unsigned int i;
     int rc = 0;
 
-    knobs_get(n);
+    knobs_get(n, ARRAY_SIZE(n));
 
     do {
         ss = strchr(s, ',');
@@ -265,11 +273,7 @@ static int __init cf_check parse_tavs(const char *s)
             if ( knobs[i].name && parse_knob(s, ss, &knobs[i], &n[i], &rc) )
                 break;
 
-        if ( i == ARRAY_SIZE(knobs) &&
-             !parse_switch(s, ss, "born", &tavs_opt_born, &rc) &&
-             !parse_switch(s, ss, "timer", &tavs_opt_timer, &rc) &&
-             !parse_switch(s, ss, "user", &tavs_opt_user, &rc) &&
-             !parse_switch(s, ss, "tick", &tavs_opt_tick, &rc) )
+        if ( i == ARRAY_SIZE(knobs) )
         {
             printk(XENLOG_WARNING "tavs: unknown parameter: %s\n", s);
             rc = -EINVAL;
