@@ -76,10 +76,10 @@ void tavs_ring_record(u16 domid, u8 protocol, u16 port, u8 flags)
 		.flags = flags,
 		.port = port,
 	};
-	unsigned long flags;
+	unsigned long irq;
 	u32 i, cons;
 
-	spin_lock_irqsave(&lock, flags);
+	spin_lock_irqsave(&lock, irq);
 
 	cons = READ_ONCE(ring->cons);
 
@@ -105,7 +105,7 @@ full:
 	WRITE_ONCE(ring->prod, ring->prod + 1);
 
 out:
-	spin_unlock_irqrestore(&lock, flags);
+	spin_unlock_irqrestore(&lock, irq);
 }
 
 u32 tavs_ring_recorded(void)
