@@ -129,6 +129,12 @@ static void print_switch(const char *name, int value)
         printf(" %s=%s", name, value ? "on" : "off");
 }
 
+/* On credit, or on credit2. */
+static bool is_tavs(libxl_scheduler sched)
+{
+    return sched == LIBXL_SCHEDULER_TAVS || sched == LIBXL_SCHEDULER_TAVS2;
+}
+
 static int print_pool(uint32_t poolid)
 {
     libxl_sched_tavs_params p;
@@ -209,7 +215,7 @@ static uint32_t pool_of_option(const char *cpupool)
     sched = info.sched;
     libxl_cpupoolinfo_dispose(&info);
 
-    if (sched != LIBXL_SCHEDULER_TAVS) {
+    if (!is_tavs(sched)) {
         name = libxl_cpupoolid_to_name(ctx, poolid);
         refuse("cpupool '%s' is scheduled by %s, not by tavs", name,
                libxl_scheduler_to_string(sched));
@@ -266,7 +272,7 @@ static bool list_domains(void *arg, struct tavs_domain **list, unsigned int *nr)
                 (sel->dom && domid != doms[i].domid))
                 continue;
 
-            if (pools[p].sched == LIBXL_SCHEDULER_TAVS) {
+            if (is_tavs(pools[p].sched)) {
                 d->domid = doms[i].domid;
                 d->name = libxl_domid_to_name(ctx, d->domid) ?: xstrdup("");
                 d->pool = libxl_cpupoolid_to_name(ctx, pools[p].poolid);
@@ -278,7 +284,7 @@ static bool list_domains(void *arg, struct tavs_domain **list, unsigned int *nr)
 
     if (!*nr && !sel->dom && !sel->poolid) {
         for (p = 0; p < n_pools; p++)
-            if (pools[p].sched == LIBXL_SCHEDULER_TAVS)
+            if (is_tavs(pools[p].sched))
                 break;
         if (p == n_pools)
             refuse("no cpupool is scheduled by tavs");
@@ -301,7 +307,7 @@ static int print_all(const uint32_t *poolid)
         return EXIT_FAILURE;
 
     for (p = 0; p < n_pools && rc == EXIT_SUCCESS; p++) {
-        if (pools[p].sched != LIBXL_SCHEDULER_TAVS ||
+        if (!is_tavs(pools[p].sched) ||
             (poolid && *poolid != pools[p].poolid))
             continue;
 
@@ -531,7 +537,6 @@ int main_sched_tavs(int argc, char **argv)
             dparam.pb_ratio = ratio;
         if (track >= 0)
             libxl_defbool_set(&dparam.tracked, track);
-        dparam.sched = LIBXL_SCHEDULER_TAVS;
         if ((ratio >= 0 || track >= 0 || dom_only) &&
             libxl_domain_sched_params_set(ctx, domid, &dparam))
             return EXIT_FAILURE;

@@ -11,12 +11,13 @@ static int
 domain_op(
     xc_interface *xch,
     uint32_t domid,
+    uint32_t sched_id,
     uint32_t cmd,
     struct xen_domctl *domctl)
 {
     domctl->cmd = XEN_DOMCTL_scheduler_op;
     domctl->domain = domid;
-    domctl->u.scheduler_op.sched_id = XEN_SCHEDULER_TAVS;
+    domctl->u.scheduler_op.sched_id = sched_id;
     domctl->u.scheduler_op.cmd = cmd;
 
     return do_domctl(xch, domctl) ? -1 : 0;
@@ -26,22 +27,24 @@ int
 xc_sched_tavs_domain_set(
     xc_interface *xch,
     uint32_t domid,
+    uint32_t sched_id,
     const struct xen_domctl_sched_tavs *sdom)
 {
     struct xen_domctl domctl = { .u.scheduler_op.u.tavs = *sdom };
 
-    return domain_op(xch, domid, XEN_DOMCTL_SCHEDOP_putinfo, &domctl);
+    return domain_op(xch, domid, sched_id, XEN_DOMCTL_SCHEDOP_putinfo, &domctl);
 }
 
 int
 xc_sched_tavs_domain_get(
     xc_interface *xch,
     uint32_t domid,
+    uint32_t sched_id,
     struct xen_domctl_sched_tavs *sdom)
 {
     struct xen_domctl domctl = {};
 
-    if ( domain_op(xch, domid, XEN_DOMCTL_SCHEDOP_getinfo, &domctl) )
+    if ( domain_op(xch, domid, sched_id, XEN_DOMCTL_SCHEDOP_getinfo, &domctl) )
         return -1;
 
     *sdom = domctl.u.scheduler_op.u.tavs;
@@ -54,13 +57,14 @@ static int
 params_op(
     xc_interface *xch,
     uint32_t cpupool_id,
+    uint32_t sched_id,
     uint32_t cmd,
     struct xen_sysctl *sysctl,
     struct xen_sysctl_tavs_schedule *schedule)
 {
     sysctl->cmd = XEN_SYSCTL_scheduler_op;
     sysctl->u.scheduler_op.cpupool_id = cpupool_id;
-    sysctl->u.scheduler_op.sched_id = XEN_SCHEDULER_TAVS;
+    sysctl->u.scheduler_op.sched_id = sched_id;
     sysctl->u.scheduler_op.cmd = cmd;
 
     if ( do_sysctl(xch, sysctl) )
@@ -75,11 +79,12 @@ int
 xc_sched_tavs_params_set(
     xc_interface *xch,
     uint32_t cpupool_id,
+    uint32_t sched_id,
     struct xen_sysctl_tavs_schedule *schedule)
 {
     struct xen_sysctl sysctl = { .u.scheduler_op.u.sched_tavs = *schedule };
 
-    return params_op(xch, cpupool_id, XEN_SYSCTL_SCHEDOP_putinfo, &sysctl,
+    return params_op(xch, cpupool_id, sched_id, XEN_SYSCTL_SCHEDOP_putinfo, &sysctl,
                      schedule);
 }
 
@@ -87,11 +92,12 @@ int
 xc_sched_tavs_params_get(
     xc_interface *xch,
     uint32_t cpupool_id,
+    uint32_t sched_id,
     struct xen_sysctl_tavs_schedule *schedule)
 {
     struct xen_sysctl sysctl = {};
 
-    return params_op(xch, cpupool_id, XEN_SYSCTL_SCHEDOP_getinfo, &sysctl,
+    return params_op(xch, cpupool_id, sched_id, XEN_SYSCTL_SCHEDOP_getinfo, &sysctl,
                      schedule);
 }
 

@@ -16,20 +16,27 @@
 
 #include "libxl_internal.h"
 
+/* libxl's numbers of schedulers are Xen's. */
+bool libxl__sched_is_tavs(libxl_scheduler sched)
+{
+    return sched == LIBXL_SCHEDULER_TAVS || sched == LIBXL_SCHEDULER_TAVS2;
+}
+
 /* Parameters of a domain. */
 
 int libxl__sched_tavs_domain_get(libxl__gc *gc, uint32_t domid,
+                                 libxl_scheduler sched,
                                  libxl_domain_sched_params *scinfo)
 {
     struct xen_domctl_sched_tavs sdom;
 
-    if (xc_sched_tavs_domain_get(CTX->xch, domid, &sdom)) {
+    if (xc_sched_tavs_domain_get(CTX->xch, domid, sched, &sdom)) {
         LOGED(ERROR, domid, "Getting domain sched tavs");
         return ERROR_FAIL;
     }
 
     libxl_domain_sched_params_init(scinfo);
-    scinfo->sched = LIBXL_SCHEDULER_TAVS;
+    scinfo->sched = sched;
     scinfo->weight = sdom.weight;
     scinfo->cap = sdom.cap;
     scinfo->pb_ratio = sdom.pbratio;
@@ -53,6 +60,7 @@ static void set_flag(const libxl_defbool *b, uint8_t flag,
 }
 
 int libxl__sched_tavs_domain_set(libxl__gc *gc, uint32_t domid,
+                                 libxl_scheduler sched,
                                  const libxl_domain_sched_params *scinfo)
 {
     struct xen_domctl_sched_tavs sdom = { .cap = ~0, .pbratio = ~0 };
@@ -97,7 +105,7 @@ int libxl__sched_tavs_domain_set(libxl__gc *gc, uint32_t domid,
     set_flag(&scinfo->tracked, XEN_DOMCTL_SCHED_TAVS_tracked, &sdom);
     set_flag(&scinfo->driver, XEN_DOMCTL_SCHED_TAVS_driver, &sdom);
 
-    if (xc_sched_tavs_domain_set(CTX->xch, domid, &sdom)) {
+    if (xc_sched_tavs_domain_set(CTX->xch, domid, sched, &sdom)) {
         if (errno == EOPNOTSUPP) {
             LOGD(ERROR, domid, "Only tasks of PV domains can be tracked");
             return ERROR_INVAL;
@@ -170,14 +178,39 @@ static void params_from_xen(const struct xen_sysctl_tavs_schedule *sparam,
                             : LIBXL_SCHED_TAVS_PARAM_DEFAULT;
 }
 
+/* The scheduler of a pool, which is to be task-aware. */
+static int pool_scheduler(libxl__gc *gc, uint32_t poolid,
+                          libxl_scheduler *sched)
+{
+    libxl_cpupoolinfo info;
+    int rc;
+
+    libxl_cpupoolinfo_init(&info);
+    rc = libxl_cpupool_info(CTX, &info, poolid);
+    *sched = info.sched;
+    libxl_cpupoolinfo_dispose(&info);
+
+    if (!rc && !libxl__sched_is_tavs(*sched)) {
+        LOG(ERROR, "Pool %"PRIu32" is scheduled by %s, not by tavs", poolid,
+            libxl_scheduler_to_string(*sched));
+        rc = ERROR_INVAL;
+    }
+
+    return rc;
+}
+
 int libxl_sched_tavs_params_get(libxl_ctx *ctx, uint32_t poolid,
                                 libxl_sched_tavs_params *scinfo)
 {
     struct xen_sysctl_tavs_schedule sparam;
+    libxl_scheduler sched;
     int rc;
     GC_INIT(ctx);
 
-    if (xc_sched_tavs_params_get(ctx->xch, poolid, &sparam)) {
+    rc = pool_scheduler(gc, poolid, &sched);
+    if (rc) goto out;
+
+    if (xc_sched_tavs_params_get(ctx->xch, poolid, sched, &sparam)) {
         LOGE(ERROR, "getting Tavs scheduler parameters");
         rc = ERROR_FAIL;
         goto out;
@@ -212,10 +245,14 @@ int libxl_sched_tavs_params_set(libxl_ctx *ctx, uint32_t poolid,
 {
     struct xen_sysctl_tavs_schedule sparam = {}, now;
     int tslice, ratelimit, migr_delay, rc;
+    libxl_scheduler sched;
     unsigned int i;
     GC_INIT(ctx);
 
-    if (xc_sched_tavs_params_get(ctx->xch, poolid, &now)) {
+    rc = pool_scheduler(gc, poolid, &sched);
+    if (rc) goto out;
+
+    if (xc_sched_tavs_params_get(ctx->xch, poolid, sched, &now)) {
         LOGE(ERROR, "getting Tavs scheduler parameters");
         rc = ERROR_FAIL;
         goto out;
@@ -226,16 +263,23 @@ int libxl_sched_tavs_params_set(libxl_ctx *ctx, uint32_t poolid,
     migr_delay = after(scinfo, scinfo->vcpu_migr_delay_us,
                        now.credit.vcpu_migr_delay_us);
 
-    rc = check_range(gc, "Time slice", tslice, XEN_SYSCTL_CSCHED_TSLICE_MIN,
-                     XEN_SYSCTL_CSCHED_TSLICE_MAX);
-    if (rc) goto out;
+    if (sched == LIBXL_SCHEDULER_TAVS2 && (tslice || migr_delay)) {
+        LOG(ERROR, "tavs2 has no time slice and no migration delay");
+        rc = ERROR_INVAL;
+        goto out;
+    }
+    if (sched == LIBXL_SCHEDULER_TAVS) {
+        rc = check_range(gc, "Time slice", tslice, XEN_SYSCTL_CSCHED_TSLICE_MIN,
+                         XEN_SYSCTL_CSCHED_TSLICE_MAX);
+        if (rc) goto out;
+    }
     if (ratelimit) {
         rc = check_range(gc, "Ratelimit", ratelimit,
                          XEN_SYSCTL_SCHED_RATELIMIT_MIN,
                          XEN_SYSCTL_SCHED_RATELIMIT_MAX);
         if (rc) goto out;
     }
-    if (ratelimit > tslice * 1000) {
+    if (sched == LIBXL_SCHEDULER_TAVS && ratelimit > tslice * 1000) {
         LOG(ERROR, "Ratelimit cannot be greater than timeslice");
         rc = ERROR_INVAL;
         goto out;
@@ -279,7 +323,7 @@ int libxl_sched_tavs_params_set(libxl_ctx *ctx, uint32_t poolid,
         goto out;
     }
 
-    if (xc_sched_tavs_params_set(ctx->xch, poolid, &sparam)) {
+    if (xc_sched_tavs_params_set(ctx->xch, poolid, sched, &sparam)) {
         LOGE(ERROR, "Setting Tavs scheduler parameters");
         rc = ERROR_FAIL;
         goto out;
@@ -317,7 +361,7 @@ static int get_vcpus(libxl__gc *gc, uint32_t domid, unsigned int nr,
     }
 
     sched = libxl__domain_scheduler(gc, domid);
-    if (sched != LIBXL_SCHEDULER_TAVS) {
+    if (!libxl__sched_is_tavs(sched)) {
         LOGD(ERROR, domid, "Domain is scheduled by %s, not by tavs",
              libxl_scheduler_to_string(sched));
         return ERROR_INVAL;

@@ -180,12 +180,16 @@ static enum credit_verdict cf_check leave(struct sched_unit *unit, void *data,
 }
 
 /* A queued unit goes behind those that are boosted, ahead of all others. */
-static void boost_queued(struct sched_unit *unit)
+static bool boost_queued(struct sched_unit *unit)
 {
-    if ( credit_unit_queued(unit) &&
-         tavs_boost_grant(unit, &TAVS_UNIT(unit)->boost,
-                          credit_unit_indebted(unit)) )
-        credit_unit_boost(unit);
+    if ( !credit_unit_queued(unit) ||
+         !tavs_boost_grant(unit, &TAVS_UNIT(unit)->boost,
+                           credit_unit_indebted(unit)) )
+        return false;
+
+    credit_unit_boost(unit);
+
+    return true;
 }
 
 static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
@@ -284,7 +288,8 @@ static void cf_check tavs_unserved(struct vcpu *v)
     unit = tavs_lock_unit(v, &credit_base, &lock, &flags);
     if ( unit )
     {
-        boost_queued(unit);
+        if ( boost_queued(unit) )
+            tavs_make_way(unit, &credit_base);
         unit_schedule_unlock_irqrestore(lock, flags, unit);
     }
 
@@ -343,7 +348,10 @@ static void cf_check tavs_unit_wake(const struct scheduler *ops,
             credit_unit_settle(unit);
         tavs_boost_wakes(unit, &tu->boost, now);
         if ( tavs_boost_grant(unit, &tu->boost, credit_unit_indebted(unit)) )
+        {
             credit_unit_go_first(unit);
+            tavs_make_way(unit, &credit_base);
+        }
     }
 
     csched_unit_wake(ops, unit);

@@ -69,7 +69,8 @@ static enum credit2_verdict cf_check leave(struct sched_unit *unit, void *data,
         return CREDIT2_CONTINUE;
 
     case TAVS_SWITCH:
-        credit2_unit_set_first(unit, b->on);
+        /* If its boost goes on, it is queued behind those that wait boosted. */
+        credit2_unit_set_first(unit, false);
         break;
 
     case TAVS_DECIDE:
@@ -80,11 +81,15 @@ static enum credit2_verdict cf_check leave(struct sched_unit *unit, void *data,
 }
 
 /* A queued unit goes behind those that are boosted, ahead of all others. */
-static void boost_queued(struct sched_unit *unit, struct tavs_boost *b)
+static bool boost_queued(struct sched_unit *unit, struct tavs_boost *b)
 {
-    if ( credit2_unit_queued(unit) &&
-         tavs_boost_grant(unit, b, credit2_unit_indebted(unit)) )
-        credit2_unit_set_first(unit, true);
+    if ( !credit2_unit_queued(unit) ||
+         !tavs_boost_grant(unit, b, credit2_unit_indebted(unit)) )
+        return false;
+
+    credit2_unit_set_first(unit, true);
+
+    return true;
 }
 
 static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
@@ -92,6 +97,9 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
                                s_time_t now, s_time_t tslice)
 {
     struct tavs_boost *from = prev_data, *to = next_data;
+
+    if ( from && from->on )
+        credit2_unit_set_first(prev, true);
 
     if ( prev != next && from )
     {
@@ -154,7 +162,8 @@ static void cf_check tavs2_unserved(struct vcpu *v)
     unit = tavs_lock_unit(v, &credit2_base, &lock, &flags);
     if ( unit )
     {
-        boost_queued(unit, TAVS_BOOST(unit));
+        if ( boost_queued(unit, TAVS_BOOST(unit)) )
+            tavs_make_way(unit, &credit2_base);
         unit_schedule_unlock_irqrestore(lock, flags, unit);
     }
 
@@ -206,10 +215,13 @@ static void cf_check tavs2_unit_wake(const struct scheduler *ops,
     if ( curr_on_cpu(sched_unit_master(unit)) != unit &&
          !credit2_unit_queued(unit) )
     {
+        bool boosts;
+
         tavs_boost_wakes(unit, b, NOW());
-        credit2_unit_set_first(unit,
-                               tavs_boost_grant(unit, b,
-                                                credit2_unit_indebted(unit)));
+        boosts = tavs_boost_grant(unit, b, credit2_unit_indebted(unit));
+        credit2_unit_set_first(unit, boosts);
+        if ( boosts )
+            tavs_make_way(unit, &credit2_base);
     }
 
     csched2_unit_wake(ops, unit);

@@ -47,6 +47,24 @@ struct sched_unit *tavs_lock_unit(const struct vcpu *v,
     return NULL;
 }
 
+void tavs_make_way(const struct sched_unit *unit, const struct tavs_base *base)
+{
+    const struct sched_unit *cur = current->sched_unit;
+    struct tavs_boost *b;
+
+    if ( cur == unit || cur->res != unit->res || !is_ours(cur, base) ||
+         cur->domain->tavs.driver == unit->domain->tavs.driver ||
+         !tavs_opt_way )
+        return;
+
+    b = base->boost_of(cur);
+    if ( !b->on || b->made )
+        return;
+
+    b->way = b->made = true;
+    raise_softirq(SCHEDULE_SOFTIRQ);
+}
+
 void cf_check tavs_base_reconsider(struct vcpu *v)
 {
     raise_softirq(SCHEDULE_SOFTIRQ);
@@ -108,11 +126,17 @@ static uint8_t flags_of(const struct domain *d)
            (d->tavs.driver ? XEN_DOMCTL_SCHED_TAVS_driver : 0);
 }
 
+static bool can_be_boosted(const struct domain *d)
+{
+    return d->tavs.pbratio && (d->tavs.track || d->tavs.driver);
+}
+
 static int dom_put(const struct tavs_base *base, const struct scheduler *ops,
                    struct domain *d, struct xen_domctl_scheduler_op *op)
 {
     const struct xen_domctl_sched_tavs *p = &op->u.tavs;
     uint8_t flags = (flags_of(d) & ~p->set_flags) | (p->flags & p->set_flags);
+    bool boosts = can_be_boosted(d);
     const struct sched_unit *unit;
     int rc;
 
@@ -149,15 +173,16 @@ static int dom_put(const struct tavs_base *base, const struct scheduler *ops,
      * A boost that was granted before ends now if it runs.  Otherwise it ends
      * as soon as it has run, after the cap at the latest.
      */
-    for_each_sched_unit ( d, unit )
-    {
-        spinlock_t *lock = unit_schedule_lock_irq(unit);
+    if ( boosts && !can_be_boosted(d) )
+        for_each_sched_unit ( d, unit )
+        {
+            spinlock_t *lock = unit_schedule_lock_irq(unit);
 
-        if ( is_ours(unit, base) )
-            tavs_boost_withdraw(unit, base->boost_of(unit));
+            if ( is_ours(unit, base) )
+                tavs_boost_withdraw(unit, base->boost_of(unit));
 
-        unit_schedule_unlock_irq(lock, unit);
-    }
+            unit_schedule_unlock_irq(lock, unit);
+        }
 
     return rc;
 }

@@ -39,6 +39,7 @@ bool tavs_boost_grant(struct sched_unit *unit, struct tavs_boost *b,
     }
 
     b->on = true;
+    b->way = b->made = false;
     b->reason = reason;
     tavs_ledger_begin(&b->ledger);
     if ( !b->woken )
@@ -111,11 +112,13 @@ enum tavs_decision tavs_boost_leaves(struct sched_unit *unit,
         tavs_boost_end(unit, b, TAVS_END_REVOKED);
     else if ( left <= TAVS_CAP_SLOP )
         tavs_boost_end(unit, b, TAVS_END_CAPPED);
-    else if ( !breaks )
+    else if ( !breaks && !b->way )
     {
         *tslice = left;
         return TAVS_CONTINUE;
     }
+
+    b->way = false;
 
     return TAVS_SWITCH;
 }

@@ -38,8 +38,11 @@ struct tavs_boost {
      * on:     it is boosted, queued or running.  Set in tavs_boost_grant(),
      *         cleared as the boost ends, before the unit is queued again.
      * had:    it was boosted when it was last asked to leave.
+     * way:    it makes way for a unit that it works with.  Set in
+     *         tavs_make_way(), cleared when it is next asked to leave.
+     * made:   it did so in the present boost.
      */
-    bool on, had;
+    bool on, had, way, made;
 
     /* Why it leaves its pCPU, as of when it was asked: it can change since. */
     enum tavs_leave why;
@@ -140,6 +143,14 @@ struct tavs_base {
 struct sched_unit *tavs_lock_unit(const struct vcpu *v,
                                   const struct tavs_base *base,
                                   spinlock_t **lock, unsigned long *flags);
+
+/*
+ * The unit has been boosted, and waits for a pCPU.  Where the running unit is
+ * boosted too, and one of the two is a driver domain's, the work of the one is
+ * what the other waits for: a guest has answered, or a packet been delivered.
+ * So the running one makes way, once in a boost, and goes on behind.
+ */
+void tavs_make_way(const struct sched_unit *unit, const struct tavs_base *base);
 
 void cf_check tavs_base_reconsider(struct vcpu *v);
 int tavs_base_stats(const struct tavs_base *base, const struct vcpu *v,

@@ -33,6 +33,7 @@ bool __read_mostly tavs_opt_born = true;
 bool __read_mostly tavs_opt_timer = true;
 bool __read_mostly tavs_opt_user = true;
 bool __read_mostly tavs_opt_tick = true;
+bool __read_mostly tavs_opt_way = true;
 
 /*
  * The knobs: how they are called at boot, and where they are.  Those that tools
@@ -44,7 +45,7 @@ bool __read_mostly tavs_opt_tick = true;
  */
 enum {
     BURST_US = XEN_SYSCTL_TAVS_KNOBS, POSITIVE, NEGATIVE, THRESHOLD, MIN, MAX,
-    AGE_S, FORGIVE_MS, BORN, TIMER, USER, TICK,
+    AGE_S, FORGIVE_MS, BORN, TIMER, USER, TICK, WAY,
 };
 
 static const struct knob {
@@ -82,6 +83,7 @@ static const struct knob {
     BOOT(TIMER, "timer", 0, 1, tavs_opt_timer, 1),
     BOOT(USER, "user", 0, 1, tavs_opt_user, 1),
     BOOT(TICK, "tick", 0, 1, tavs_opt_tick, 1),
+    BOOT(WAY, "way", 0, 1, tavs_opt_way, 1),
 #undef BOOT
 };
 

@@ -117,6 +117,7 @@ extern bool tavs_opt_born;              /* children of believed tasks */
 extern bool tavs_opt_timer;             /* timers are events */
 extern bool tavs_opt_user;              /* user mode ends a boost */
 extern bool tavs_opt_tick;              /* ticks renew what is unserved */
+extern bool tavs_opt_way;               /* who works with another makes way */
 
 /*
  * The knobs by number (XEN_SYSCTL_TAVS_*), for tools.  To set some, all are
