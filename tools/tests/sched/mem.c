@@ -168,9 +168,16 @@ void xfree(void *p)
     /* The queue is full: this block is never used again. */
 }
 
+/* Who calls it is where the memory comes from: so _xzalloc() is not called. */
 void *vzalloc(size_t size)
 {
-    return _xzalloc(size, sizeof(void *));
+    void *p = allocate(size, sizeof(void *),
+                       (unsigned long)__builtin_return_address(0));
+
+    if ( p && size < LARGE )
+        memset(p, 0, size);
+
+    return p;
 }
 
 void vfree(void *p)

@@ -176,6 +176,22 @@ unsigned int get_random(void)
     return sim_random();
 }
 
+/*
+ * One callback more is some chances to overtake more, so with
+ * sim_opt.same_chances what task awareness would free stays.
+ */
+typedef void rcu_callback(struct rcu_head *head);
+void __real_call_rcu(struct rcu_head *head, rcu_callback *callback);
+void __wrap_call_rcu(struct rcu_head *head, rcu_callback *callback);
+
+void __wrap_call_rcu(struct rcu_head *head, rcu_callback *callback)
+{
+    unsigned long caller = (unsigned long)__builtin_return_address(0);
+
+    if ( !sim_opt.same_chances || strncmp(host_symbol(caller), "tavs_", 5) )
+        __real_call_rcu(head, callback);
+}
+
 /* ---- context switches -------------------------------------------------- */
 
 /*
