@@ -11,6 +11,7 @@
  *
  *   in out block event +300 a b c   and
  *   u7 t7     a packet for UDP (TCP) port 7 is announced, by an event
+ *   o7        one that opens a connection to TCP port 7 is
  *   A B C     a b c is made known as I/O-bound (belief 100)
  *   X Y Z     x y z is made known as CPU-bound (belief -100)
  *
@@ -46,6 +47,11 @@ static const void *skb_header_pointer(const struct sk_buff *skb, int offset,
 
 #define KERNEL 1000UL
 
+/* DOMID_FIRST_RESERVED, and the words of a bitmap with a bit for each below. */
+#define DOMAINS 0x7ff0U
+#define LONG_BITS (8 * sizeof(unsigned long))
+#define RECEIVERS ((DOMAINS + LONG_BITS - 1) / LONG_BITS)
+
 /* xorshift64*: the same on every host. */
 static uint64_t rnd_state;
 
@@ -62,6 +68,7 @@ static const struct tavs_params params = TAVS_PARAMS_DEFAULT;
 
 struct machine {
     struct tavs_tasks tasks;
+    struct tavs_segment segment;
     struct tavs_slice slice;
     struct tavs_portmap *map;
     unsigned int bits;
@@ -74,6 +81,7 @@ static struct xen_tavs_packet packet_of(const char *word)
     return (struct xen_tavs_packet){
         .domid = 1,
         .protocol = *word == 'u' ? 17 : 6,
+        .flags = *word == 'o' ? XEN_TAVS_PACKET_OPENS : 0,
         .port = atoi(word + 1),
     };
 }
@@ -83,21 +91,29 @@ static unsigned long task_id(char c)
     return c == 'k' ? KERNEL : (unsigned long)(c - 'a' + 1);
 }
 
-/* As event.c does it. */
+/* As tavs_net_learn() does it. */
 static void learn(struct machine *m)
 {
-    enum tavs_outcome outcome = tavs_tasks_outcome(&m->tasks);
+    enum tavs_outcome outcome = tavs_segment_outcome(&m->segment);
 
     if ( outcome != TAVS_OUTCOME_NONE )
         tavs_slice_learn(&m->slice, m->map, m->bits, outcome);
 }
 
+static void switch_to(struct machine *m, unsigned long id)
+{
+    tavs_segment_switch(&m->segment, &params, id, m->segment.cur == KERNEL,
+                        m->now);
+    learn(m);
+}
+
 static void know(struct machine *m, unsigned long id, int belief)
 {
-    tavs_tasks_switch(&m->tasks, &params, KERNEL, id, m->now);
-    learn(m);
-    tavs_tasks_switch(&m->tasks, &params, KERNEL, KERNEL, m->now);
-    learn(m);
+    switch_to(m, id);
+    m->now += params.io_threshold + 1;      /* evidence, so it is tracked */
+    switch_to(m, KERNEL);
+    m->tasks.believed -= tavs_tasks_find(&m->tasks, id)->belief >
+                         params.threshold;
     tavs_tasks_find(&m->tasks, id)->belief = belief;
     m->tasks.believed += belief > params.threshold;
 }
@@ -111,16 +127,16 @@ static void play(struct machine *m, const char *script)
     {
         if ( !strcmp(word, "in") )
         {
-            tavs_tasks_in(&m->tasks, &params, m->now);
+            tavs_segment_in(&m->segment, &params, m->now);
             m->told = false;
         }
         else if ( !strcmp(word, "out") || !strcmp(word, "block") )
         {
-            tavs_tasks_out(&m->tasks, &params, KERNEL, m->now, *word == 'b');
+            tavs_segment_out(&m->segment, &params, m->now, *word == 'b');
             learn(m);
         }
         else if ( !strcmp(word, "event") )
-            tavs_tasks_event(&m->tasks, &params, KERNEL, m->now);
+            tavs_segment_event(&m->segment, &params, m->now);
         else if ( *word == '+' )
             m->now += atol(word + 1) * 1000;
         else if ( (*word == 'u' || *word == 't') && word[1] )
@@ -131,16 +147,12 @@ static void play(struct machine *m, const char *script)
                 tavs_slice_served(&m->slice);
             m->told = true;
             m->wanted = tavs_slice_note(&m->slice, m->map, m->bits, &packet);
-            tavs_tasks_event(&m->tasks, &params, KERNEL, m->now);
+            tavs_segment_event(&m->segment, &params, m->now);
         }
         else if ( strlen(word) == 1 && *word >= 'A' && *word <= 'Z' )
             know(m, *word - 'A' + 1, *word < 'M' ? 100 : -100);
         else if ( strlen(word) == 1 )
-        {
-            tavs_tasks_switch(&m->tasks, &params, KERNEL, task_id(*word),
-                              m->now);
-            learn(m);
-        }
+            switch_to(m, task_id(*word));
         else
         {
             fprintf(stderr, "ERROR: what is '%s'?\n", word);
@@ -260,6 +272,8 @@ static void setup(struct machine *m, unsigned int bits)
 {
     memset(m, 0, sizeof(*m));
     tavs_tasks_init(&m->tasks);
+    tavs_segment_init(&m->segment, &m->tasks);
+    m->tasks.kernel = KERNEL;
     m->map = calloc(1, sizeof(*m->map));
     m->bits = bits;
     m->now = 1000000;
@@ -419,7 +433,7 @@ static void test_ring(void)
     unsigned int i, n, turns;
     bool old;
 
-    tavs_packets_drain(&p, &ring);
+    tavs_packets_drain(&p, &ring, NULL);
     check(!p.taken && !p.num, "ring", "something in an empty one");
 
     /* In order, each once, to whom it is for; also around the wrap. */
@@ -429,7 +443,7 @@ static void test_ring(void)
         put(&ring, 1, 17, 100 + turns);
         put(&ring, 2, 6, 200 + turns);
         put(&ring, 1, 17, 300 + turns);
-        tavs_packets_drain(&p, &ring);
+        tavs_packets_drain(&p, &ring, NULL);
         check(ring.cons == ring.prod, "ring", "not given back");
         n = tavs_packets_take(&p, 1, got);
         check(n == 2 && got[0].port == 100 + turns && got[1].port == 300 + turns,
@@ -443,7 +457,7 @@ static void test_ring(void)
 
     /* What is left over is seen twice, then no more. */
     put(&ring, 3, 17, 7);
-    tavs_packets_drain(&p, &ring);
+    tavs_packets_drain(&p, &ring, NULL);
     check(tavs_packets_flush(&p, got, &old) && !old && got[0].domid == 3,
           "ring", "not left over");
     check(!tavs_packets_flush(&p, got + 1, &old), "ring", "left over twice");
@@ -456,7 +470,7 @@ static void test_ring(void)
     {
         for ( i = 0; i < XEN_TAVS_RING_SIZE; i++ )
             put(&ring, 9, 17, turns * 100 + i);
-        tavs_packets_drain(&p, &ring);
+        tavs_packets_drain(&p, &ring, NULL);
     }
     check(p.num == XEN_TAVS_RING_SIZE && p.dropped == XEN_TAVS_RING_SIZE &&
           p.incomplete, "ring", "%u wait, %lu dropped", p.num, p.dropped);
@@ -468,23 +482,23 @@ static void test_ring(void)
     put(&ring, 1, 1, 7);
     put(&ring, 1, 0, 7);
     put(&ring, 1, 255, 7);
-    tavs_packets_drain(&p, &ring);
+    tavs_packets_drain(&p, &ring, NULL);
     check(!p.num && p.nonsense == 3, "ring", "nonsense was taken");
 
     /* An index out of bounds: all is forgotten, and it goes on from there. */
     ring.prod += XEN_TAVS_RING_SIZE + 1;
-    tavs_packets_drain(&p, &ring);
+    tavs_packets_drain(&p, &ring, NULL);
     check(!p.num && p.overrun == 1 && ring.cons == ring.prod, "ring",
           "overrun");
     put(&ring, 1, 17, 5);
-    tavs_packets_drain(&p, &ring);
+    tavs_packets_drain(&p, &ring, NULL);
     check(tavs_packets_take(&p, 1, got) == 1 && got[0].port == 5, "ring",
           "nothing after an overrun");
 
     /* It is known that packets are missing. */
     p.incomplete = false;
     ring.lost++;
-    tavs_packets_drain(&p, &ring);
+    tavs_packets_drain(&p, &ring, NULL);
     check(p.incomplete, "ring", "loss unnoticed");
 }
 
@@ -496,6 +510,7 @@ static void fuzz_ring(unsigned long iterations)
     struct tavs_portmap *map = calloc(1, sizeof(*map));
     struct tavs_slice slice = {};
     struct xen_tavs_packet *got = calloc(XEN_TAVS_RING_SIZE, sizeof(*got));
+    unsigned long *receivers = calloc(RECEIVERS, sizeof(*receivers));
     unsigned long i;
 
     for ( i = 0; i < iterations; i++ )
@@ -527,7 +542,17 @@ static void fuzz_ring(unsigned long iterations)
         }
 
         before = p->num;
-        tavs_packets_drain(p, ring);
+        for ( j = 0; j < RECEIVERS; j++ )
+            receivers[j] = rnd() | (unsigned long)rnd() << 31;
+        tavs_packets_drain(p, ring, i % 2 ? receivers : NULL);
+        for ( j = before; i % 2 && j < p->num; j++ )
+        {
+            unsigned int id = p->waiting[j].packet.domid;
+
+            if ( id >= DOMAINS ||
+                 !(receivers[id / LONG_BITS] & 1UL << id % LONG_BITS) )
+                check(false, "fuzz", "a packet for %u", id);
+        }
         check(p->taken - taken <= XEN_TAVS_RING_SIZE, "fuzz",
               "%lu packets at once", p->taken - taken);
         check(p->num <= XEN_TAVS_RING_SIZE, "fuzz", "%u wait", p->num);
@@ -569,6 +594,7 @@ static void fuzz_ring(unsigned long iterations)
         }
     }
 
+    free(receivers);
     free(got);
     free(map);
     free(p);
@@ -735,38 +761,105 @@ static void fuzz_frames(unsigned long iterations)
     }
 }
 
-/* TCP is what a tick goes before.  What is not known may be TCP's. */
-static void test_tcp(void)
+/*
+ * What opens a connection counts where the port's packets do, and teaches
+ * nothing.  As note() of net.c has it.
+ */
+static void test_opens(void)
 {
-    static const struct {
-        const char *script;
-        bool tcp;
-    } slices[] = {
-        { "", false },
-        { "event", false },
-        { "u7", false },
-        { "u7 u7", false },
-        { "t7", true },
-        { "t7 t7", true },
-        { "u7 t7", true },
-        { "t7 u7", true },
-        { "u7 u8", true },              /* the second is not remembered */
-        { "t7 in +70 a +80 z", false }, /* the next slice begins empty */
+    struct xen_tavs_packet packet = packet_of("o7"), data = packet_of("t7");
+    struct machine m;
+
+    check(tavs_packet_valid(&packet), "opens", "not valid");
+    setup(&m, 2);
+    check(tavs_portmap_get(m.map, 2, &packet) == -1, "opens", "unknown port");
+    play(&m, SETTING "t7 in +70 a +80 z +900 out");
+    check(tavs_portmap_get(m.map, 2, &packet) == 0 &&
+          tavs_portmap_get(m.map, 2, &data) == 0, "opens",
+          "another counter than the port's");
+    free(m.map);
+}
+
+/* Of a packet that says what it may not say nothing is taken. */
+static void test_malformed(void)
+{
+    unsigned int protocol, flags;
+
+    for ( protocol = 0; protocol < 256; protocol++ )
+        for ( flags = 0; flags < 256; flags++ )
+        {
+            struct xen_tavs_packet packet = {
+                .domid = 1, .protocol = protocol, .flags = flags, .port = 7,
+            };
+            bool valid = (protocol == 17 && !flags) ||
+                         (protocol == 6 && flags <= XEN_TAVS_PACKET_OPENS);
+            struct xen_tavs_ring ring = { .prod = 1, .packet = { packet } };
+            struct tavs_packets p = {};
+
+            check(tavs_packet_valid(&packet) == valid, "malformed",
+                  "protocol %u, flags %#x", protocol, flags);
+            tavs_packets_drain(&p, &ring, NULL);
+            check(p.num == valid && p.nonsense == !valid && p.taken == 1 &&
+                  ring.cons == 1, "malformed", "taken: protocol %u, flags %#x",
+                  protocol, flags);
+        }
+}
+
+/*
+ * Only those that the driver domain has sent an event to are receivers.  What
+ * it tells of others takes no place.
+ */
+static void test_receivers(void)
+{
+    static const uint16_t ids[] = {
+        0, 1, 2, 31, 32, 63, 64, 65, 1000, DOMAINS - 1, DOMAINS, 0x7ff1, 0x7fff,
+        0x8001, 0xffff,
     };
-    unsigned int i;
+    /* Without a word to spare: what is read behind it is found. */
+    unsigned long *receivers = calloc(RECEIVERS, sizeof(*receivers));
+    struct xen_tavs_packet got[XEN_TAVS_RING_SIZE];
+    struct xen_tavs_ring ring = {};
+    struct tavs_packets p = {};
+    unsigned int i, j, n;
 
-    for ( i = 0; i < sizeof(slices) / sizeof(slices[0]); i++ )
+    for ( i = 0; i < sizeof(ids) / sizeof(ids[0]); i++ )
     {
-        struct machine m;
-
-        setup(&m, 2);
-        play(&m, SETTING);
-        play(&m, slices[i].script);
-        check(tavs_slice_tcp(&m.slice) == slices[i].tcp, "tcp",
-              "'%s' is%s TCP's", slices[i].script,
-              slices[i].tcp ? " not" : "");
-        free(m.map);
+        put(&ring, ids[i], 17, 7);
+        tavs_packets_drain(&p, &ring, receivers);
     }
+    check(!p.num && p.strange == i && !p.nonsense && !p.dropped, "receivers",
+          "%u of strangers wait, %lu are strange", p.num, p.strange);
+
+    for ( i = 0; i < sizeof(ids) / sizeof(ids[0]); i++ )
+    {
+        if ( ids[i] >= DOMAINS )
+            continue;
+
+        receivers[ids[i] / LONG_BITS] |= 1UL << ids[i] % LONG_BITS;
+        for ( j = 0; j < sizeof(ids) / sizeof(ids[0]); j++ )
+        {
+            put(&ring, ids[j], 17, 7);
+            tavs_packets_drain(&p, &ring, receivers);
+            n = tavs_packets_take(&p, ids[j], got);
+            check(n == (i == j), "receivers", "%u for %u, where %u receives", n,
+                  ids[j], ids[i]);
+        }
+        receivers[ids[i] / LONG_BITS] = 0;
+    }
+
+    /* Two rings full of a stranger's displace nothing. */
+    receivers[0] = 1UL << 1;
+    put(&ring, 1, 17, 7);
+    for ( i = 0; i < 2 * XEN_TAVS_RING_SIZE; i++ )
+    {
+        put(&ring, 5, 17, i);
+        tavs_packets_drain(&p, &ring, receivers);
+    }
+    check(!p.dropped && !p.incomplete, "receivers", "%lu dropped", p.dropped);
+    n = tavs_packets_take(&p, 1, got);
+    check(n == 1 && got[0].port == 7, "receivers", "%u left", n);
+    check(!tavs_packets_take(&p, 5, got), "receivers", "a stranger's packet");
+    free(receivers);
 }
 
 /* Handshakes: which segments are told of, in the order in which they come. */
@@ -859,7 +952,9 @@ int main(int argc, char *argv[])
     test_ring();
     test_frames();
     test_segments();
-    test_tcp();
+    test_opens();
+    test_malformed();
+    test_receivers();
     test_handshakes();
     fuzz_ring(iterations);
     fuzz_frames(iterations);
