@@ -36,7 +36,7 @@ _NEEDED_BY = {
 _PREFIX = "usr"
 BOOT_DELAY_MS = 200
 # How a domain's weight is set under each scheduler that knows weights.
-_WEIGHT_VERBS = {"credit": "sched-credit", "credit2": "sched-credit2", "tavs": "sched-tavs"}
+_WEIGHT_VERBS = {"credit": "sched-credit", "credit2": "sched-credit2", "tavs": "sched-tavs", "tavs2": "sched-tavs"}
 
 
 def dom0_image(
@@ -131,7 +131,7 @@ def _measure_script(scenario: Scenario, policy: Policy, seed: int, mode: str, tr
         clock = "--clock /lab/out/trace-clock.tsv"
         wire = (f"tracer start --kb {trace_kb} {clock}\n{wire}\n"
                 f"tracer save --out /lab/out/trace.bin {clock}")
-    if policy.expect != "tavs" or mode != "measure":
+    if policy.expect not in ("tavs", "tavs2") or mode != "measure":
         return wire + "\n"
     dump = "xl debug-keys r"
     return "\n".join([dump, "sleep 1", wire, dump, "sleep 1"]) + "\n"

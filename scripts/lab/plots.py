@@ -61,6 +61,8 @@ KNOWN = {
     "rtds": ("#999999", "-."),
     "tavs": ("#009E73", "-"),
     "tavs-debug": ("#009E73", ":"),
+    "tavs2": ("#CC79A7", "-"),
+    "tavs2-rl0": ("#CC79A7", "--"),
     "credit-pristine": ("#D55E00", ":"),
     "credit2-pristine": ("#0072B2", ":"),
     "credit-1ms-pristine": ("#E69F00", ":"),

@@ -11,7 +11,7 @@ from .toml_input import Source
 
 XEN_DEFAULT = "credit2"  # what Xen 4.20 runs when nobody says sched=
 # Our modules that dom0 loads when nobody says otherwise, by the scheduler that runs.
-_MODULES = {"tavs": ("xen-tavs-net",)}
+_MODULES = {"tavs": ("xen-tavs-net",), "tavs2": ("xen-tavs-net",)}
 _NAME = re.compile(r"^[a-z][a-z0-9_.-]*$")
 
 
