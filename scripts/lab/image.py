@@ -31,7 +31,6 @@ _REQUIRED = _TOOLSTACK[:6]
 # What else a run needs whose policy types one of these: libxl saves guests by a program of its own.
 _NEEDED_BY = {
     "lib/xen/bin/libxl-save-helper": ("xl save", "xl restore", "xl migrate"),
-    "sbin/xenhypfs": ("xenhypfs",),
 }
 _PREFIX = "usr"
 BOOT_DELAY_MS = 200

@@ -46,7 +46,6 @@ class Hardware:
     pcpus: int
     memory_mb: int
     quantum_us: int | None = None  # how far apart pCPUs may be in virtual time; None: there is one
-    threads: int = 1  # of a core
 
 
 @dataclass(frozen=True)
@@ -79,9 +78,8 @@ def arguments(hardware: Hardware, boot: Boot, interactive: bool = False) -> list
         f"./{boot.emulator.name}/qemu-system-x86_64",
         "-L", boot.emulator.name,
         "-accel", "tcg,thread=single",
-        # The emulator has the leaf of CPUID that tells of threads; Xen reads it on Intel's.
-        "-cpu", "qemu64,+svm,+npt" + (",vendor=GenuineIntel" if hardware.threads > 1 else ""),
-        "-smp", str(hardware.pcpus) + (f",threads={hardware.threads}" if hardware.threads > 1 else ""),
+        "-cpu", "qemu64,+svm,+npt",
+        "-smp", str(hardware.pcpus),
         "-m", str(hardware.memory_mb),
         "-nodefaults", "-no-user-config", "-no-reboot", "-nographic", "-vga", "none",
         "-icount", f"shift={INSTRUCTION_NS_SHIFT},sleep={sleep}{quantum}",

@@ -72,8 +72,7 @@ def prepare(
         ramdisk=ramdisk,
     )
     trace_mb = -(-trace_kb * scenario.pcpus // 1024)
-    hardware = machine.Hardware(scenario.pcpus, _memory_mb(scenario) + trace_mb, scenario.quantum_us,
-                                scenario.threads)
+    hardware = machine.Hardware(scenario.pcpus, _memory_mb(scenario) + trace_mb, scenario.quantum_us)
     command = machine.arguments(hardware, boot, interactive=mode == "shell")
     machine.stage(boot, workdir / "machine")
     inputs = {

@@ -210,7 +210,6 @@ class Scenario:
     dom0: Dom0
     guests: tuple[Guest, ...]
     clients: tuple[Client, ...]
-    threads: int = 1  # pCPUs of a core
     digest: str = field(default="", compare=False)  # SHA-256 of the file
 
     def guest(self, name: str) -> Guest:
@@ -268,8 +267,6 @@ def load(path: Path) -> Scenario:
     data = source.data
     pcpus = data.get("pcpus", 1)
 
-    if pcpus % data.get("threads", 1):
-        raise source.error(("threads",), f"{pcpus} pCPUs are no whole number of cores")
     duration = data["duration_s"]
     dom0 = dict(data.get("dom0", {}))
     _check_pin(source, ("dom0",), dom0, pcpus)
@@ -305,7 +302,6 @@ def load(path: Path) -> Scenario:
         description=data.get("description", "").strip(),
         pcpus=pcpus,
         quantum_us=None if pcpus == 1 else data.get("quantum_us", QUANTUM_US),
-        threads=data.get("threads", 1),
         limit_s=limit,
         settle_s=settle,
         duration_s=duration,

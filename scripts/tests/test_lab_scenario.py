@@ -154,7 +154,6 @@ CASES = {
                       "case.toml:23: dom0.workload[2]: dom0 has a workload 'hog' already: give it a name"),
     "late in dom0": (GOOD + '[[dom0.workload]]\nrun = "hog"\nstart_s = 10\n',
                      "case.toml:23: dom0.workload[1].start_s: by then the window of 10 s is over"),
-    "half a core": ("pcpus = 3\nthreads = 2\n" + GOOD, "case.toml:2: threads: 3 pCPUs are no whole number of cores"),
     "pin form": (GOOD.replace("vif = true", 'vif = true\npin = "a"'),
                  'case.toml:6: guest[1].pin: "a" does not have the right form (^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$)'),
 }
