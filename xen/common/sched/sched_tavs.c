@@ -35,7 +35,7 @@
  *   queued first come, first served, and the first preempts who runs, ratelimit
  *   or not, unless that one is boosted too.
  *
- *   A turn is at most TAVS_SLICE long, so that whoever is not recognised waits no
+ *   A turn is short (opt_slice_us), so that whoever is not recognised waits no
  *   longer than under Xen's default scheduler.  Credit's accounting keeps its
  *   own period.
  *
@@ -110,10 +110,10 @@
 
 /*
  * How long a unit runs at most before others of its priority do, us; 0: as long
- * as credit's time slice.  Twice the ratelimit of Xen's schedulers: half of the
- * turns of credit2's units are shorter, none longer where it counts.
+ * as credit's time slice.  By default as long as Xen's ratelimit lets a unit run
+ * at least, which is what busy units under credit2 alternate by.
  */
-static unsigned int __read_mostly opt_slice_us = 2000;
+static unsigned int __read_mostly opt_slice_us = SCHED_DEFAULT_RATELIMIT_US;
 integer_param("sched_tavs_slice_us", opt_slice_us);
 
 /* Departures from credit for whoever is not boosted: see 2. and 4. */
