@@ -11,7 +11,7 @@ from rich.console import Console
 from . import paths, policy, results, scenario, trace
 from .errors import InputError, LabError
 
-DEFAULT_POLICIES = ("credit", "credit2", "credit2-rl0", "tavs")
+DEFAULT_POLICIES = ("credit", "credit2", "credit2-rl0", "tavs", "tavs2")
 PIPE_WIDTH = 150
 
 EPILOG = """\
@@ -103,7 +103,7 @@ and a results.json with all of them.  Exit status: 0 all complete, 1 a run faile
     demo = verb(
         "demo",
         _demo,
-        "the main job: mixed and io under credit, credit2, credit2-rl0 and tavs",
+        "the main job: mixed and io under credit, credit2, credit2-rl0, tavs and tavs2",
         """\
 Leaves out/demo/results.json (all runs), out/demo/report.html, and its plots in out/demo/report/.
 """,

@@ -104,6 +104,9 @@ void credit_unit_settle(struct sched_unit *unit);
  */
 void credit_unit_go_first(struct sched_unit *unit);
 
+/* Have the pCPU of a queued unit that the policy boosted look at its queue. */
+void credit_unit_tickle(const struct sched_unit *unit);
+
 /* Is a unit that the policy boosted the next to run where `unit` runs? */
 bool credit_unit_partial_waits(const struct sched_unit *unit);
 

@@ -26,7 +26,8 @@
 
 /* What a policy says when the running unit comes up for decision. */
 enum credit2_verdict {
-    CREDIT2_DECIDE,     /* credit2 decides */
+    CREDIT2_DECIDE,     /* nothing: credit2 decides, within its ratelimit */
+    CREDIT2_SWITCH,     /* choose by credit now, whatever the ratelimit */
     CREDIT2_CONTINUE,   /* the unit goes on, if it can */
 };
 

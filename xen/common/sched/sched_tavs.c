@@ -203,6 +203,9 @@ static s_time_t cf_check enter(struct sched_unit *prev, void *prev_data,
         tavs_boost_out(prev, &from->boost, now);
         if ( !from->boost.on )
             boost_queued(prev);
+        /* next was chosen before; prev is current still, and not tickled. */
+        if ( from->boost.on && !(to && to->boost.on) )
+            raise_softirq(SCHEDULE_SOFTIRQ);
     }
 
     if ( !to )
@@ -355,6 +358,9 @@ static void cf_check tavs_unit_wake(const struct scheduler *ops,
     }
 
     csched_unit_wake(ops, unit);
+
+    if ( tu->boost.on )
+        credit_unit_tickle(unit);
 }
 
 static void *cf_check tavs_alloc_udata(const struct scheduler *ops,

@@ -71,7 +71,7 @@ static enum credit2_verdict cf_check leave(struct sched_unit *unit, void *data,
     case TAVS_SWITCH:
         /* If its boost goes on, it is queued behind those that wait boosted. */
         credit2_unit_set_first(unit, false);
-        break;
+        return CREDIT2_SWITCH;
 
     case TAVS_DECIDE:
         break;

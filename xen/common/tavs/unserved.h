@@ -68,6 +68,8 @@ static inline bool tavs_unserved_note(struct tavs_unserved *u,
                                       enum tavs_reason reason, bool brief,
                                       int64_t now)
 {
+    bool tell = u->tried;
+
     u->noted++;
     u->tried = false;
 
@@ -79,7 +81,7 @@ static inline bool tavs_unserved_note(struct tavs_unserved *u,
             u->reason = reason;
             u->brief = false;
         }
-        return false;
+        return tell;
     }
 
     u->reason = reason;
