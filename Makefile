@@ -123,11 +123,12 @@ soak: sim ## explore SEEDS=N random machines under credit and tavs, on all cores
 	    build/sim/sched-sim soak --boot sched=$$s --seeds $(SEEDS) --jobs "$$(nproc)" || exit 1; done
 	@build/sim/sched-sim soak --io --boot 'sched=tavs tavs=threshold=0,negative=0' --seeds $(SEEDS) --jobs "$$(nproc)"
 
+AS_CREDIT := sched_tavs_places=0 sched_tavs_slice_us=0
 # tavs that never boosts, less what else differs from credit, against credit; then our tree against Xen's.
 soak-same: sim sim-pristine ## SEEDS=N traces: tavs that does not boost is credit; other schedulers are Xen's
-	@build/sim/sched-sim soak --boot 'sched=tavs tavs=pbratio=0,exact=0,head=0' --against sched=credit \
+	@build/sim/sched-sim soak --boot 'sched=tavs tavs=pbratio=0 sched_tavs_exact=0 $(AS_CREDIT)' --against sched=credit \
 	    --same-chances --seeds $(SEEDS) --jobs "$$(nproc)"
-	@build/sim/sched-sim soak --boot 'sched=tavs tavs=pbratio=0,head=0' --against 'sched=credit sched_credit_exact=1' \
+	@build/sim/sched-sim soak --boot 'sched=tavs tavs=pbratio=0 $(AS_CREDIT)' --against 'sched=credit sched_credit_exact=1' \
 	    --same-chances --seeds $(SEEDS) --jobs "$$(nproc)"
 	@for s in credit credit2 rtds null; do \
 	    for of in sim sim-pristine; do \

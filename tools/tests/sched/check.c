@@ -17,7 +17,9 @@
  * 5. Credit is conserved: who ran was charged for it, and no more was given
  *    than there was.
  * 6. Timers are in order, not late, and belong to something alive.
- * 7. Nobody misses his timer: who runs without a boost, or sleeps, was told.
+ * 7. Who waits for a pCPU under tavs with I/O that nobody served is boosted for
+ *    it, or was refused that, or it was tried; and if it is boosted, no other
+ *    runs in its place.
  * 8. Of its CPU time a unit under tavs is boosted for no more than its PBratio,
  *    and one cap. Checked at every step, at rest or not.
  *
@@ -29,6 +31,12 @@
 #include "peek.h"
 
 #include "private.h"
+
+#ifdef XEN_SCHEDULER_TAVS
+# define tavs_sched_id XEN_SCHEDULER_TAVS
+#else
+# define tavs_sched_id ~0U
+#endif
 
 struct check_limits check_limits = {
     .idle_grace = MILLISECS(35),
@@ -351,6 +359,73 @@ static void check_wait(const struct sched_unit *unit)
                  (unsigned long)(bound / MILLISECS(1)));
 }
 
+/*
+ * 7.  What is refused is counted, so a boost that nobody looked for is one that
+ * is wanted now, was not wanted when the machine was last at rest, and was not
+ * refused in between.  Where a parameter made the difference nobody looks.
+ */
+static void check_unserved(const struct sched_unit *unit, bool waits)
+{
+    struct gvcpu *gv = guest_of(unit->vcpu_list);
+    uint64_t refused = 0;
+    unsigned int params = 0;
+    bool wants = peek_tavs_wants(unit, &refused, &params) && waits;
+    unsigned int cap;
+    bool same;
+
+    /* Credit2 parks who has used up a cap, and lets nobody know of the end. */
+    weight_of(unit->domain, &cap);
+    params |= !!cap << 24;
+    if ( cap && !credit_like(unit->domain->cpupool->sched) )
+        wants = false;
+
+    same = gv->unserved.pool == unit->domain->cpupool &&
+           gv->unserved.params == params;
+
+    if ( wants && !same )
+        gv->unserved.excused = true;
+    else if ( !wants )
+        gv->unserved.excused = false;
+
+    if ( wants && !gv->unserved.excused && refused == gv->unserved.refused )
+        sim_fail("d%dv%u waits with unserved I/O and is not boosted",
+                 unit->domain->domain_id, unit->unit_id);
+
+    if ( !wants || !same )
+        gv->unserved.refused = refused;
+    gv->unserved.params = params;
+    gv->unserved.pool = unit->domain->cpupool;
+}
+
+/*
+ * 7.  A boosted unit goes first in its queue, unless it yielded.  Where another
+ * pCPU could take it, credit may have left it to that one.  Timers and locks
+ * take a while.
+ */
+static void check_overtaken(const struct sched_unit *unit, bool waits)
+{
+    const struct vcpu *runs = get_cpu_current(sched_unit_master(unit));
+    struct gvcpu *gv = guest_of(unit->vcpu_list);
+    bool boosted = false, other = false;
+    s_time_t waits_since = unit->vcpu_list->runstate.state_entry_time;
+    unsigned int unused;
+    cpumask_t mask;
+
+    cpumask_and(&mask, unit->cpu_hard_affinity,
+                unit->domain->cpupool->cpu_valid);
+    if ( !waits || cpumask_weight(&mask) != 1 || gv->yielded + MICROSECS(100) > waits_since ||
+         unit->domain->cpupool->sched->sched_id != tavs_sched_id ||
+         !peek_tavs_account(unit, &boosted, &unused) || !boosted ||
+         peek_tavs_account(runs->sched_unit, &other, &unused) == NULL || other )
+        gv->unserved.overtaken = 0;
+    else if ( !gv->unserved.overtaken )
+        gv->unserved.overtaken = sim_now;
+    else if ( sim_now - gv->unserved.overtaken > MICROSECS(200) )
+        sim_fail("d%dv%u is boosted and waits while d%dv%d runs unboosted",
+                 unit->domain->domain_id, unit->unit_id,
+                 runs->domain->domain_id, runs->vcpu_id);
+}
+
 void check_all(void)
 {
     const struct domain *d;
@@ -374,8 +449,14 @@ void check_all(void)
     for_each_domain ( d )
         for_each_sched_unit ( d, unit )
         {
+            bool waits;
+
             check_unit(unit);
-                }
+            waits = guest_of(unit->vcpu_list)->check.queued == stamp &&
+                    unit_runnable(unit);
+            check_unserved(unit, waits);
+            check_overtaken(unit, waits);
+        }
 
     for ( cpu = 0; cpu < sim_opt.pcpus; cpu++ )
         if ( pcpus[cpu].state == PCPU_PARKED )

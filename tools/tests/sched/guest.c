@@ -268,7 +268,7 @@ void guest_ring(struct link *l, unsigned int front, struct link *ring)
         l->end[i]->rings[l->port[i]] = l;
 }
 
-static void link_asked(struct link *l)
+static void link_asked(struct link *l, s_time_t when)
 {
     if ( l->nr_asked == l->room )
     {
@@ -283,7 +283,7 @@ static void link_asked(struct link *l)
         l->samples = samples;
         l->room *= 2;
     }
-    l->asked[l->nr_asked++] = sim_now;
+    l->asked[l->nr_asked++] = when;
 }
 
 static void link_answered(struct link *l)
@@ -825,7 +825,7 @@ static bool do_op(struct gvcpu *gv, struct task *t)
             t->started = true;
             gv->kernel_ns += gv->costs.send_ns;
             if ( op->kind == OP_REQUEST )
-                link_asked(links[op->a]);
+                link_asked(links[op->a], sim_now);
             return true;
         }
         l = links[op->a];
@@ -834,7 +834,13 @@ static bool do_op(struct gvcpu *gv, struct task *t)
         return true;
 
     case OP_CLOCK:
-        link_asked(links[op->a]);
+    case OP_DUE:
+        link_asked(links[op->a], op->kind == OP_DUE ? t->every : sim_now);
+        next_op(t);
+        return true;
+
+    case OP_STOP:
+        link_answered(links[op->a]);
         next_op(t);
         return true;
 
@@ -862,6 +868,7 @@ static bool do_op(struct gvcpu *gv, struct task *t)
 
     case OP_YIELD:
         next_op(t);
+        gv->yielded = sim_now;
         vcpu_yield();
         return true;
 
@@ -885,6 +892,26 @@ static bool do_op(struct gvcpu *gv, struct task *t)
         if ( old && old != t->asid )
             tavs_task_gone(gv->v->domain, old);
         next_op(t);
+        return true;
+    }
+
+    case OP_FORK:
+    {
+        struct task *child;
+
+        l = links[op->a];
+        next_op(t);
+        for ( child = gv->tasks; child; child = child->next )
+            if ( child->state == TASK_WAITS && served(child) == l )
+            {
+                /* Its former one was torn down as the last child ended. */
+                if ( child->asid )
+                    tavs_task_gone(gv->v->domain, child->asid);
+                child->asid = op->b + gv->churn++ % 4096;
+                tavs_task_born(gv->v, child->asid);
+                break;
+            }
+        send(l, 0, true);
         return true;
     }
 

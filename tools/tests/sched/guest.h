@@ -18,6 +18,8 @@ enum op_kind {
     OP_SEND,        /* Send one to link a. */
     OP_REQUEST,     /* As OP_SEND, and note the time: a request. */
     OP_CLOCK,       /* Note the time: of a request that another task sends. */
+    OP_DUE,         /* Note when the last OP_EVERY was due. */
+    OP_STOP,        /* What was noted first has happened: a sample. */
     OP_REPLY,       /* As OP_WAIT; the request is answered: a sample. */
     OP_NOTIFY,      /* An event by link a, and no message. */
     OP_MAP,         /* A back end maps a page of link a's front end, */
@@ -30,6 +32,8 @@ enum op_kind {
     OP_SWITCH,      /* Another task's turn. */
     OP_ASID,        /* Switch to address space a and on: churn over b. */
     OP_EXEC,        /* The same, and that of the task is no more. */
+    OP_FORK,        /* Send to link a: who waits for it has a new address
+                       space, that this task has made, from b on. */
     OP_EXIT,        /* Stop here. */
 };
 
@@ -38,7 +42,7 @@ struct op {
     uint64_t a, b;
 };
 
-#define MAX_OPS 16
+#define MAX_OPS 48
 
 enum task_state { TASK_READY, TASK_SLEEPS, TASK_WAITS, TASK_GONE };
 
@@ -116,6 +120,7 @@ struct gvcpu {
     s_time_t chosen;            /* When cur was. */
     bool ticked;                /* Slices have not been looked at since. */
     bool skip;                  /* Whoever is next, not cur. */
+    s_time_t yielded;           /* When it last did so. */
     unsigned long ports;        /* Pending event channels. */
     struct link *rings[GUEST_PORTS]; /* Whose a port is. */
     unsigned int timer_port;
@@ -129,6 +134,13 @@ struct gvcpu {
         const void *svc, *pool;     /* Credit's account: see peek-credit.c. */
         uint64_t ran, burned;
     } account;
+    struct {
+        const void *pool;           /* Its unserved I/O: see check_unserved(). */
+        uint64_t refused;
+        unsigned int params;
+        bool excused;
+        s_time_t overtaken;         /* Boosted, and another runs, since then. */
+    } unserved;
     struct {
         const void *account;        /* Tavs' budget: see check_budget(). */
         uint64_t ran, boosted;      /* In ns. */

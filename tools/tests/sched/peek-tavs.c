@@ -45,6 +45,24 @@ s_time_t peek_tavs_cap(void)
     return tavs_boost_cap;
 }
 
+bool peek_tavs_wants(const struct sched_unit *unit, uint64_t *refused,
+                     unsigned int *params)
+{
+    const struct tavs_boost *b = account(unit);
+    const struct domain *d = unit->domain;
+    enum tavs_reason reason;
+
+    if ( !b )
+        return false;
+
+    *refused = b->stats.refused[TAVS_REFUSED_BUDGET];
+    *params = d->tavs.pbratio | d->tavs.track << 16 | d->tavs.driver << 17 |
+              tavs_has_believed(d) << 18;
+
+    return !b->on && tavs_boost_wanted(unit->vcpu_list, &reason) &&
+           tavs_ledger_grants(&b->ledger, tavs_boost_cap);
+}
+
 #else
 
 #include "peek.h"
@@ -58,6 +76,12 @@ const void *peek_tavs_account(const struct sched_unit *unit, bool *boosted,
 s_time_t peek_tavs_cap(void)
 {
     return 0;
+}
+
+bool peek_tavs_wants(const struct sched_unit *unit, uint64_t *refused,
+                     unsigned int *params)
+{
+    return false;
 }
 
 #endif

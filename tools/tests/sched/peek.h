@@ -49,5 +49,11 @@ bool peek_credit2_parked(const struct sched_unit *unit);
 const void *peek_tavs_account(const struct sched_unit *unit, bool *boosted,
                               unsigned int *permille);
 s_time_t peek_tavs_cap(void);
+/*
+ * Has the unit unserved I/O that it could be boosted for, and is not?  And how
+ * often it was refused a boost; what that goes by and is changed by others.
+ */
+bool peek_tavs_wants(const struct sched_unit *unit, uint64_t *refused,
+                     unsigned int *params);
 
 #endif /* SIM_PEEK_H */

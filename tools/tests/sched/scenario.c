@@ -30,6 +30,10 @@
  *   copyto L     copy to a page of it      copyfrom L   copy from one
  *   packet L udp 7                         tell Xen of a packet for it (or tcp)
  *   notify L     an event, no message       clock L      start a clock only
+ *   due L        a clock, as of when       stop L       stop it
+ *                the last `every` was due
+ *   fork L A     send, within a vCPU: who waits for it begins anew in an address
+ *                space that this task makes, of those from A on
  *   yield        the hypercall              churn A N    load one of N address
  *   exit                                                 spaces from A on
  *   switch       let another task run       exec A N     the same, for good
@@ -393,11 +397,12 @@ static void read_op(struct task *t, char *p)
         { "run", OP_RUN }, { "sleep", OP_SLEEP }, { "every", OP_EVERY },
         { "runto", OP_RUN_TO }, { "sleepto", OP_SLEEP_TO },
         { "wait", OP_WAIT }, { "send", OP_SEND }, { "request", OP_REQUEST },
-        { "clock", OP_CLOCK },
+        { "clock", OP_CLOCK }, { "due", OP_DUE }, { "stop", OP_STOP },
         { "reply", OP_REPLY }, { "map", OP_MAP }, { "mapro", OP_MAP_RO },
         { "unmap", OP_UNMAP }, { "copyto", OP_COPY_TO },
         { "copyfrom", OP_COPY_FROM }, { "packet", OP_PACKET },
         { "notify", OP_NOTIFY }, { "switch", OP_SWITCH }, { "exec", OP_EXEC },
+        { "fork", OP_FORK },
         { "yield", OP_YIELD }, { "churn", OP_ASID }, { "exit", OP_EXIT },
     };
     char *w = word(&p);
@@ -427,7 +432,7 @@ static void read_op(struct task *t, char *p)
         break;
     case OP_WAIT: case OP_SEND: case OP_REQUEST: case OP_REPLY: case OP_MAP:
     case OP_MAP_RO: case OP_UNMAP: case OP_COPY_TO: case OP_COPY_FROM:
-    case OP_NOTIFY: case OP_CLOCK:
+    case OP_NOTIFY: case OP_CLOCK: case OP_DUE: case OP_STOP:
         op.a = find_link(need(&p, "a link"))->id;
         break;
     case OP_PACKET:
@@ -437,6 +442,12 @@ static void read_op(struct task *t, char *p)
             bad("'%s' is neither udp nor tcp", w);
         op.b = (strcmp(w, "udp") ? 6 : 17) << 16;
         op.b |= (uint16_t)integer(need(&p, "the port"));
+        break;
+    case OP_FORK:
+        op.a = find_link(need(&p, "a link"))->id;
+        if ( scenario_links[op.a]->end[0] != scenario_links[op.a]->end[1] )
+            bad("a child is of the same vCPU");
+        op.b = integer(need(&p, "an address space"));
         break;
     case OP_ASID: case OP_EXEC:
         op.a = integer(need(&p, "an address space"));
