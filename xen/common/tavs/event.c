@@ -191,7 +191,8 @@ static void timer_event(struct vcpu *v, struct tavs_guest *g,
         write_atomic(&tv->event, now);
     }
 
-    if ( tv->active || !tavs_has_believed(v->domain) )
+    if ( tv->active || !ACCESS_ONCE(v->domain->tavs.pbratio) ||
+         !tavs_has_believed(v->domain) )
         return;
 
     if ( tavs_is_unserved(&tv->unserved) )
