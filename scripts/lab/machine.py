@@ -193,11 +193,14 @@ class _Machine:
             if self._qmp is None:
                 self._qmp = _Monitor(self._directory / "qmp.sock")
             now = self._qmp.ask("qom-get", path="/machine", property="rtc-time")
+            date = (now["tm_year"] + 1900, now["tm_mon"] + 1, now["tm_mday"],
+                    now["tm_hour"], now["tm_min"], now["tm_sec"])
         except (OSError, ValueError, KeyError):
+            # Also the answer to an earlier question, which a busy QEMU gives late.
+            if self._qmp:
+                self._qmp.close()
             self._qmp = None
             return None
-        date = (now["tm_year"] + 1900, now["tm_mon"] + 1, now["tm_mday"],
-                now["tm_hour"], now["tm_min"], now["tm_sec"])
         base = tuple(int(part) for part in RTC_BASE.split("-")) + (0, 0, 0)
         return float(calendar.timegm(date) - calendar.timegm(base))
 
