@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import calendar
 import contextlib
+import itertools
 import json
 import re
 import socket
@@ -35,6 +36,8 @@ _STUCK_S = 180
 # itself, but for a time in some hundred runs on a busy host, when its threads
 # wait for each other.
 _STUCK_AT_END_S = 15
+# Seconds of host time that QEMU has to answer a question.
+_ANSWER_S = 20
 # Virtual seconds that dom0 gets beyond its own limit before it counts as dead.
 _GRACE_S = 60
 # Escape to Xen's console, then the keys: run queues, domain states, event channels.
@@ -196,7 +199,6 @@ class _Machine:
             date = (now["tm_year"] + 1900, now["tm_mon"] + 1, now["tm_mday"],
                     now["tm_hour"], now["tm_min"], now["tm_sec"])
         except (OSError, ValueError, KeyError):
-            # Also the answer to an earlier question, which a busy QEMU gives late.
             if self._qmp:
                 self._qmp.close()
             self._qmp = None
@@ -224,21 +226,28 @@ class _Machine:
 
 
 class _Monitor:
-    """QEMU's machine protocol, as far as it is needed: ask and be answered."""
+    """QEMU's machine protocol, as far as it is needed: ask and be answered.
+
+    On a busy host QEMU may answer when we have given up and connected anew: each question has a
+    number, which its answer repeats.
+    """
+
+    _numbers = itertools.count(1)
 
     def __init__(self, path: Path) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(5)
+        self._socket.settimeout(_ANSWER_S)
         self._socket.connect(str(path))
         self._lines = self._socket.makefile("r")
-        json.loads(self._lines.readline())  # the greeting
-        self.ask("qmp_capabilities")
+        self.ask("qmp_capabilities")  # what comes before its answer is the greeting
 
     def ask(self, command: str, **arguments: str) -> dict:
-        request = {"execute": command, "arguments": arguments}
+        request = {"execute": command, "arguments": arguments, "id": next(self._numbers)}
         self._socket.sendall(json.dumps(request).encode())
         while True:
             answer = json.loads(self._lines.readline())
+            if answer.get("id") != request["id"]:
+                continue
             if "return" in answer:
                 return answer["return"]
             if "error" in answer:
