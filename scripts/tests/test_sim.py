@@ -462,6 +462,28 @@ def test_a_quick_block_is_there_before_its_reader_sleeps(sim):
     assert switches > latency(text, "r")["n"]
 
 
+@pytest.mark.parametrize("boot", ["sched=tavs", "sched=tavs2"])
+@pytest.mark.parametrize("name", ["interrupted", "interrupted-writer"])
+def test_who_is_interrupted_at_every_turn_takes_from_nobody(sim, name, boot):
+    """Two light hogs beside him have their share: by his boosts, or by the back end alone."""
+    for seed in (1, 2, 3):
+        got = shares(call(sim, "run", scenario(name), "--seed", str(seed), "--boot", boot))
+        weights = dict(re.findall(r"^domain (\w+) weight=(\d+)", Path(scenario(name)).read_text(), re.M))
+        light = got["h1"] + got["h2"]
+        fair = (light + got["d1"]) * 2 * int(weights["h1"]) / sum(map(int, weights.values()))
+        print(f"{name}, {boot}, seed {seed}: {light / fair:.3f} of their share")
+        assert 0.95 < light / fair < 1.2
+
+
+@pytest.mark.parametrize("name, least", [("awake", 16000), ("unheard", 12000)])
+def test_reads_beside_other_work_go_on(sim, name, least):
+    """credit reads 3,450 and 1,695 blocks, credit2 4,473 and 9,797."""
+    for boot in ("sched=tavs", "sched=tavs2"):
+        got = latency(call(sim, "run", scenario(name), "--boot", boot), "r")
+        print(name, boot, got)
+        assert got["n"] > least and got["p50"] < 4.2
+
+
 def test_a_reply_waits_for_nobody_but_its_server(sim):
     text = call(sim, "run", scenario("replies"))
     assert latency(text, "c")["p99"] < 0.15     # the server goes on for 0.06 ms behind it
