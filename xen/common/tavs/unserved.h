@@ -63,7 +63,10 @@ static inline bool tavs_is_unserved(const struct tavs_unserved *u)
     return *(const volatile int64_t *)&u->since;
 }
 
-/* An event has come.  True: it is the first that is not served. */
+/*
+ * An event has come.  True: the scheduler is to be told.  It is the first that
+ * is not served, or those before were tried.
+ */
 static inline bool tavs_unserved_note(struct tavs_unserved *u,
                                       enum tavs_reason reason, bool brief,
                                       int64_t now)
