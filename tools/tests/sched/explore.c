@@ -162,6 +162,7 @@ static void give_tasks(struct gvcpu *gv, struct link *l, uint64_t r)
 
     gv->costs.wake_preempts = r & 8;
     gv->costs.tick_ns = r & 16 ? MILLISECS(4) : 0;
+    gv->costs.tick_drifts = true;       /* All kernels are not Linux. */
     r >>= 5;
 
     for ( i = 0; i < n; i++, r = r * 0x9e3779b97f4a7c15ULL >> 3 )

@@ -712,8 +712,9 @@ static void program_timer(struct gvcpu *gv)
     {
         /* As Linux' tick_sched_timer: late or not, it stays on its grid. */
         if ( gv->next_tick <= sim_now )
-            gv->next_tick = sim_now - sim_now % gv->costs.tick_ns +
-                            gv->costs.tick_ns;
+            gv->next_tick = sim_now + gv->costs.tick_ns -
+                            (gv->costs.tick_drifts ? 0 :
+                             sim_now % gv->costs.tick_ns);
         next = min(next, gv->next_tick);
     }
 

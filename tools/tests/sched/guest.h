@@ -98,6 +98,7 @@ struct guest_costs {
     unsigned int send_ns;
     unsigned int block_ns;      /* From the last task to the block hypercall. */
     unsigned int tick_ns;       /* Periodic tick while not idle; 0: none. */
+    bool tick_drifts;           /* A late one delays those behind it. */
     unsigned int timer_ns;      /* What an upcall for a timer costs besides. */
     bool wake_preempts;         /* CFS; false: not before a slice is over. */
     bool slice_by_tick;         /* Its end is seen by the tick only. */
