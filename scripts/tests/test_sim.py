@@ -317,7 +317,8 @@ def shares_and_requests(program, tmp_path, pbratio):
 def test_shares_stay_whatever_the_pbratio(sim, tmp_path):
     got = {r: shares_and_requests(sim, tmp_path, r) for r in (0, 20, 125, 250, 500, 700, 900, 1000)}
     assert all(abs(ratio - 1) <= 0.01 for ratio, _ in got.values())
-    assert got[125][1] < got[250][1] < got[500][1] < got[900][1]
+    # From a half on what the guest owes, and not its budget, bounds how many replies it gives.
+    assert got[125][1] < got[250][1] < min(got[500][1], got[700][1]) and max(got[500][1], got[700][1]) < got[900][1]
 
 
 def test_a_driver_domain_with_more_to_do_than_its_share_has_its_share(sim, tmp_path):
