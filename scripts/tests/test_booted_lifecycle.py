@@ -14,7 +14,7 @@ import pytest
 from booted_fixture import complaints, measure, rundir, told, transcript, written
 from lab import paths, policy
 
-pytestmark = pytest.mark.booted
+pytestmark = [pytest.mark.booted, pytest.mark.slow]
 
 OUT = paths.OUT / "check-lifecycle"
 
