@@ -331,7 +331,7 @@ def test_changes_take_effect_on_a_running_guest(booted):
     assert run["complete"], run["error"]
     boosted, unboosted = ([s.latency_ns / 1e6 for s in samples(booted, number)] for number in (1, 2))
     assert median(boosted) < 1                                # few requests teach the task
-    assert mean(unboosted) > 20                                # PBratio 0: it waits as under credit
+    assert median(unboosted) > 10 * median(boosted)            # PBratio 0: it waits for its turn
     before, after = of(booted, "stats", 1)["vcpus"][0], of(booted, "stats", 2)["vcpus"][0]
     granted, still = ([stats.get(reason, {}).get("boosts", 0) for reason in ("any", "block", "net", "timer")]
                       for stats in (before, after))
@@ -353,5 +353,5 @@ def test_histograms_are_whole(booted):
         assert sum(histogram["buckets"]) == histogram.get("count", 0)
         assert len(histogram["buckets"]) == len(latency["bounds_ns"])
     assert latency["bounds_ns"] == sorted(latency["bounds_ns"])
-    untracked = of(booted, "latency", 2, "Domain-0")
-    assert untracked["wake"]["count"] > 100
+    driver = of(booted, "latency", 2, "Domain-0")
+    assert driver["wake_boosted"]["count"] > 100
